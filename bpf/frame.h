@@ -265,11 +265,23 @@ static __always_inline bool is_read_whole(const struct work *w, __u32 next)
 	return next - w->packet.segment.seq >= w->packet.segment.len;
 }
 
+/* Random for each load (user/datapath/programs.c): what these programs have read is another reading to the next ones that are loaded. */
+const volatile __u64 digest_keys[sizeof(struct weir_digest_keys) / 8] SEC(".rodata.keys") = {};
+
+/* To a compiler they are all 0. */
+static __always_inline const struct weir_digest_keys *digest_keys_of(void)
+{
+	const struct weir_digest_keys *keys = (const struct weir_digest_keys *)digest_keys;
+
+	WEIR_BARRIER(keys);
+	return keys;
+}
+
 /* What comes next in the packet is another request, unless the latest goes on. */
 __noinline int request_follow(struct work *w)
 {
 	if (w)
-		weir_request_reader_follow(&w->request, w->settings.seed);
+		weir_request_reader_follow(&w->request, digest_keys_of());
 	return 0;
 }
 
@@ -334,7 +346,7 @@ __noinline int frame_requests(struct __sk_buff *skb, struct work *w)
 		bpf_loop(FRAME_REQUESTS, request_next, &feed, 0);
 	}
 	window_wipe(w);
-	weir_request_reader_end(&w->request, w->settings.seed, &w->packet.segment);
+	weir_request_reader_end(&w->request, digest_keys_of(), &w->packet.segment);
 	return 0;
 }
 

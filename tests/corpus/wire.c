@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../busy_keeper.h"
+#include "../digest_keys.h"
 
 #define CLIENT_ISN 0xfffffff0U /* numbers wrap early */
 #define SERVER_ISN 5000U
@@ -114,7 +115,7 @@ static void feed(struct wire *w, const struct weir_segment *g, struct weir_reque
 
 		if (weir_request_reader_take(r, weir_run_word(bytes + at, g->len - at)))
 			continue;
-		event = weir_request_reader_feed(r, w->how, bytes[at]);
+		event = weir_request_reader_feed(r, w->how, &digest_keys, bytes[at]);
 		if (event == WEIR_FRAME_HEAD) {
 			if (weir_request_reader_full(r)) {
 				r->held = 1;
@@ -160,7 +161,7 @@ static void weir_gets(struct wire *w, const struct piece *p)
 	action = weir_conn_begin_client(&w->conn, busy_there(&w->conn, &w->busy), &nobody, &g, &r, &why);
 	if (action == WEIR_FRAME) {
 		feed(w, &g, &r);
-		weir_request_reader_end(&r, w->how->seed, &g);
+		weir_request_reader_end(&r, &digest_keys, &g);
 		action = kept_commit_client(&w->conn, &w->busy, &g, &r, &why);
 		if (action == WEIR_CUT)
 			passed.to = offset_of(r.start);

@@ -18,6 +18,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "../digest_keys.h"
 #include "../passing_check.h"
 #include "segments_stories.h"
 
@@ -426,7 +427,7 @@ static void feed(struct job *j, bool refuse)
 
 		if (weir_request_ended(&r->request) || weir_request_fresh(&r->request))
 			j->start = at;
-		event = weir_request_reader_feed(r, &reading, byte);
+		event = weir_request_reader_feed(r, &reading, &digest_keys, byte);
 		if (event == WEIR_FRAME_LOST)
 			break;
 		if (event == WEIR_FRAME_HEAD && !r->shed)
@@ -434,7 +435,7 @@ static void feed(struct job *j, bool refuse)
 		if (r->held || r->lost != WEIR_REASON_NONE || (r->shed && weir_request_ended(&r->request)))
 			break;
 	}
-	weir_request_reader_end(r, reading.seed, g);
+	weir_request_reader_end(r, &digest_keys, g);
 	r->answer = (struct weir_answer_choice){ .length = ANSWER, .kind = WEIR_ANSWER_KEEP };
 	if (r->must_close || !weir_request_ended(&r->request) || seq_before(r->next, end))
 		r->answer.kind = WEIR_ANSWER_CLOSE;

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../digest_keys.h"
 #include "../passing_check.h"
 #include "world.h"
 
@@ -217,7 +218,7 @@ static void box_feed_client(struct world *w, struct box_job *j)
 
 		if (weir_request_reader_take(r, weir_run_word(next, end - r->next)))
 			continue;
-		event = weir_request_reader_feed(r, &reading, *next);
+		event = weir_request_reader_feed(r, &reading, &digest_keys, *next);
 		if (event == WEIR_FRAME_LOST)
 			break;
 		if (event == WEIR_FRAME_HEAD && !r->shed)
@@ -225,7 +226,7 @@ static void box_feed_client(struct world *w, struct box_job *j)
 		if (r->held || r->lost != WEIR_REASON_NONE || (r->shed && weir_request_ended(&r->request)))
 			break;
 	}
-	weir_request_reader_end(r, reading.seed, &p->g);
+	weir_request_reader_end(r, &digest_keys, &p->g);
 	if (r->lost != WEIR_REASON_NONE)
 		box_reject(w, j);
 	if (r->shed)

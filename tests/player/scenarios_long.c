@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "../busy_keeper.h"
+#include "../digest_keys.h"
 #include "scenarios.h"
 
 #define MIB (1U << 20)
@@ -53,7 +54,7 @@ static enum weir_action client_steps(struct flow *f, const struct weir_segment *
 	if (action != WEIR_FRAME)
 		return action;
 	while (seq_before(r.next, g->seq + g->len)) {
-		if (weir_request_reader_feed(&r, &reading, data[r.next - g->seq]) != WEIR_FRAME_HEAD)
+		if (weir_request_reader_feed(&r, &reading, &digest_keys, data[r.next - g->seq]) != WEIR_FRAME_HEAD)
 			continue;
 		r.shed = shed && r.why_not == WEIR_REASON_NONE;
 		if (r.shed)

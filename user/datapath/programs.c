@@ -7,8 +7,10 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "weir/base/subject.h"
+#include "weir/http/digest.h"
 
 #include "datapath/private.h"
 #include "sys/libbpf_log.h"
@@ -58,15 +60,19 @@ static __u64 build_of(const void *object, size_t size)
 int datapath_object_open(struct weir_bpf **out, struct error *err)
 {
 	struct weir_bpf *skeleton;
+	__u64 seed[2];
 	const void *object;
 	size_t size;
 
+	if (getrandom(seed, sizeof(seed), 0) != sizeof(seed))
+		return error_set(err, -errno, "random numbers: %s", strerror(errno));
 	libbpf_log_begin();
 	skeleton = weir_bpf__open();
 	if (!skeleton)
 		return error_set(err, -errno, "opening the BPF object: %s", libbpf_log_failure());
 	object = weir_bpf__elf_bytes(&size);
 	skeleton->rodata->weir_build = build_of(object, size);
+	weir_digest_keys_make((struct weir_digest_keys *)skeleton->rodata_keys->digest_keys, seed);
 	datapath_replay_wanted(skeleton->obj, false);
 	*out = skeleton;
 	return 0;
@@ -93,7 +99,7 @@ static bool is_pinned_map(const struct datapath *dp, const struct bpf_map *map)
 #undef X
 }
 
-/* A map of a program's is the one that this agent would give it. Scratch memory is any. */
+/* A map of a program's is the one that this agent would give it. Scratch memory is any, and so are the keys of its digests. */
 static bool is_same_map(const struct datapath *dp, __u32 id, bool *marked)
 {
 	CLEANUP_CLOSE int fd = datapath_map_by_id(id);
@@ -106,6 +112,8 @@ static bool is_same_map(const struct datapath *dp, __u32 id, bool *marked)
 	map = bpf_object__find_map_by_name(dp->skeleton->obj, info.name);
 	if (!map)
 		return false;
+	if (map == dp->skeleton->maps.rodata_keys)
+		return true;
 	if (bpf_map__is_internal(map))
 		return *marked = is_same_constant(map, fd, &info);
 	return !is_pinned_map(dp, map) || object_id(bpf_map__fd(map)) == id;

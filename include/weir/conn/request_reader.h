@@ -137,11 +137,11 @@ WEIR_INLINE enum weir_frame_event weir_request_reader_skip_preamble(struct weir_
 }
 
 /* Makes room for another request, if one has ended in this segment: the digest keeps what was read of it. */
-WEIR_INLINE void weir_request_reader_follow(struct weir_request_reader *r, const __u64 seed[2])
+WEIR_INLINE void weir_request_reader_follow(struct weir_request_reader *r, const struct weir_digest_keys *keys)
 {
 	if (!weir_request_ended(&r->request) || !r->request.head_length)
 		return;
-	weir_request_digest_to(&r->request, seed, &r->digest);
+	weir_request_digest_to(&r->request, keys, &r->digest);
 	weir_request_start(&r->request);
 }
 
@@ -183,9 +183,10 @@ WEIR_INLINE enum weir_frame_event weir_request_reader_feed_on(struct weir_reques
  * sets shed or held.
  */
 WEIR_INLINE enum weir_frame_event weir_request_reader_feed(struct weir_request_reader *r,
-							   const struct weir_reading *how, __u8 byte)
+							   const struct weir_reading *how,
+							   const struct weir_digest_keys *keys, __u8 byte)
 {
-	weir_request_reader_follow(r, how->seed);
+	weir_request_reader_follow(r, keys);
 	weir_request_reader_begin(r);
 	return weir_request_reader_feed_on(r, how, byte);
 }
@@ -207,10 +208,10 @@ WEIR_INLINE __u32 weir_request_reader_take(struct weir_request_reader *r, __u64 
 }
 
 /* All bytes of the segment have been fed, or could not be read. A FIN behind them must not end a head. */
-WEIR_INLINE void weir_request_reader_end(struct weir_request_reader *r, const __u64 seed[2],
+WEIR_INLINE void weir_request_reader_end(struct weir_request_reader *r, const struct weir_digest_keys *keys,
 					 const struct weir_segment *g)
 {
-	weir_request_digest_to(&r->request, seed, &r->digest);
+	weir_request_digest_to(&r->request, keys, &r->digest);
 	if (weir_segment_has(g, WEIR_TCP_FIN) && r->next == g->seq + g->len && r->lost == WEIR_REASON_NONE &&
 	    !r->shed && !r->held && weir_head_is_open(&r->preamble, &r->request))
 		r->lost = WEIR_HEAD_CUT;

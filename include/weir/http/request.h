@@ -21,6 +21,7 @@
 #include "weir/base/subject.h"
 #include "weir/base/types.h"
 #include "weir/http/body.h"
+#include "weir/http/digest.h"
 #include "weir/http/field.h"
 #include "weir/http/request_header.h"
 #include "weir/http/request_line.h"
@@ -39,54 +40,62 @@ WEIR_INLINE bool weir_request_fresh(const struct weir_request *r)
 	return r->framing.state == WEIR_AT_START && !r->framing.position;
 }
 
-WEIR_INLINE void weir_request_digest_word(__u64 v[4], __u64 word)
+_Static_assert(sizeof(struct weir_request) % 8 == 0 && sizeof(struct weir_request) / 8 < WEIR_DIGEST_WORDS,
+	       "a key for each");
+
+/* The words of a part of the request. */
+WEIR_INLINE void weir_request_digest_part(struct weir_digest *d, const struct weir_digest_keys *keys,
+					  const struct weir_request *r, __u32 from, __u32 end)
 {
-	v[3] ^= word;
-	weir_subject_round(v);
-	v[0] ^= word;
+	__u64 word;
+
+	WEIR_UNROLLED
+	for (__u32 at = from; at < end; at += 8) {
+		__builtin_memcpy(&word, (const __u8 *)__builtin_assume_aligned(r, 8) + at, 8);
+		weir_digest_add(d, keys, at / 8, word);
+	}
 }
 
-_Static_assert(sizeof(struct weir_request) % 8 == 0 && sizeof(struct weir_request) / 8 <= 64, "a bit for each word");
+/* Behind the path's last segment nothing counts. */
+WEIR_INLINE void weir_request_digest_segments(struct weir_digest *d, const struct weir_digest_keys *keys,
+					      const struct weir_request *r)
+{
+	const __u32 size = sizeof(struct weir_path_segment),
+		    first = __builtin_offsetof(struct weir_request, path.segments);
+
+	WEIR_UNROLLED
+	for (__u32 i = 0; i < WEIR_PATH_SEGMENTS && WEIR_FRESH(r->path.count) > i; i++)
+		weir_request_digest_part(d, keys, r, first + size * i, first + size * (i + 1));
+}
 
 /*
- * Two machines that have read the same have the same digest; others, for all that a client can do, another one: it is
- * SipHash-1-3 under the seed of subjects (base/subject.h), as a client chooses lengths and raw bytes that stand there freely.
- * Most words are 0. They are left out, and behind the others comes which those are. *digest has that of the requests before it in the same
- * reading, or 0, and stays as it is if nothing of this one was read. It is used on the way, as verifiers do not follow what stands in a map's
- * memory, and would follow a variable once for each way through all words.
+ * Two machines that have read the same have the same digest; others, for all that a client can do, another one (digest.h). *digest has
+ * that of the requests before it in the same reading, or 0, and stays as it is if nothing of this one was read. Once a head has ended,
+ * there is no name that is being read.
  */
-WEIR_INLINE void weir_request_digest_to(const struct weir_request *r, const __u64 seed[2], __u64 *digest)
+WEIR_INLINE void weir_request_digest_to(const struct weir_request *r, const struct weir_digest_keys *keys,
+					__u64 *digest)
 {
-	const __u8 *from = __builtin_assume_aligned(r, 8);
-	struct weir_subject_hash h;
-	__u64 *v = h.state, word;
+	struct weir_digest d = keys->begin;
 
 	if (weir_request_fresh(r))
 		return;
-	weir_subject_start(&h, seed, 0);
-	weir_request_digest_word(v, *digest);
-	*digest = 0;
-	WEIR_ROLLED
-	for (__u32 i = 0; i < sizeof(*r) / 8; i++) {
-		__builtin_memcpy(&word, from + 8 * i, 8);
-		if (!word)
-			continue;
-		*digest |= 1ULL << i;
-		weir_request_digest_word(v, word);
-	}
-	weir_request_digest_word(v, *digest);
-	v[2] ^= 0xff;
-	for (int i = 0; i < 3; i++)
-		weir_subject_round(v);
-	word = v[0] ^ v[1] ^ v[2] ^ v[3];
-	*digest = word ? word : 1;
+	weir_digest_add(&d, keys, sizeof(*r) / 8, *digest);
+	weir_request_digest_part(&d, keys, r, 0, __builtin_offsetof(struct weir_request, hash));
+	weir_request_digest_part(
+		&d, keys, r, __builtin_offsetof(struct weir_request, path.segments[WEIR_PATH_SELECTED]), sizeof(*r));
+	if (WEIR_UNLIKELY(!r->head_length))
+		weir_request_digest_part(&d, keys, r, __builtin_offsetof(struct weir_request, hash),
+					 __builtin_offsetof(struct weir_request, path));
+	weir_request_digest_segments(&d, keys, r);
+	*digest = weir_digest_end(&d);
 }
 
-WEIR_INLINE __u64 weir_request_digest(const struct weir_request *r, const __u64 seed[2])
+WEIR_INLINE __u64 weir_request_digest(const struct weir_request *r, const struct weir_digest_keys *keys)
 {
 	__u64 digest = 0;
 
-	weir_request_digest_to(r, seed, &digest);
+	weir_request_digest_to(r, keys, &digest);
 	return digest;
 }
 

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "../../busy_keeper.h"
+#include "../../digest_keys.h"
 #include "doubt_scene.h"
 
 void doubt_open(struct doubt_scene *s)
@@ -47,14 +48,14 @@ static void feed(struct doubt_scene *s, const struct weir_segment *g, const char
 	while (seq_before(r->next, g->seq + g->len) && weir_preamble_awaited(&r->preamble))
 		weir_request_reader_feed_preamble(r, text[r->next - g->seq]);
 	while (seq_before(r->next, g->seq + g->len) && !r->held && r->lost == WEIR_REASON_NONE) {
-		if (weir_request_reader_feed(r, &reading, text[r->next - g->seq]) != WEIR_FRAME_HEAD)
+		if (weir_request_reader_feed(r, &reading, &digest_keys, text[r->next - g->seq]) != WEIR_FRAME_HEAD)
 			continue;
 		s->got++;
 		r->shed = shed && !r->again;
 		if (!r->shed)
 			weir_request_reader_passed(r);
 	}
-	weir_request_reader_end(r, reading.seed, g);
+	weir_request_reader_end(r, &digest_keys, g);
 	r->answer = (struct weir_answer_choice){ .length = 100, .kind = WEIR_ANSWER_KEEP };
 }
 

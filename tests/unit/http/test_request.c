@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include "../../digest_keys.h"
+
 static const struct request_example lines[] = {
 	{ G "\r\n", "GET head 18", NULL },
 	{ "\r\n\r\n\r\n\r\n" G "\r\n", "GET head 26", NULL },
@@ -241,7 +243,14 @@ static void test_chunk_limits(void **state)
 }
 
 /* A byte that follows a message without a new start belongs to none. */
-static const __u64 seeds[][2] = { { 1, 2 }, { 3, 2 }, { 1, 4 } };
+static __u64 digest_under(const struct weir_request *r, __u64 one, __u64 other)
+{
+	const __u64 seed[2] = { one, other };
+	struct weir_digest_keys keys;
+
+	weir_digest_keys_make(&keys, seed);
+	return weir_request_digest(r, &keys);
+}
 
 /* Of one request under one seed there is one digest; under another seed, another one. */
 static void test_digest_is_keyed(void **state)
@@ -250,11 +259,11 @@ static void test_digest_is_keyed(void **state)
 
 	(void)state;
 	weir_request_start(&r);
-	assert_int_equal(weir_request_digest(&r, seeds[0]), 0);
+	assert_int_equal(digest_under(&r, 1, 2), 0);
 	r.framing.position = 1;
-	assert_int_equal(weir_request_digest(&r, seeds[0]), weir_request_digest(&r, seeds[0]));
-	assert_int_not_equal(weir_request_digest(&r, seeds[0]), weir_request_digest(&r, seeds[1]));
-	assert_int_not_equal(weir_request_digest(&r, seeds[0]), weir_request_digest(&r, seeds[2]));
+	assert_int_equal(digest_under(&r, 1, 2), digest_under(&r, 1, 2));
+	assert_int_not_equal(digest_under(&r, 1, 2), digest_under(&r, 3, 2));
+	assert_int_not_equal(digest_under(&r, 1, 2), digest_under(&r, 1, 4));
 }
 
 /* No two bits make up for each other, whatever the rest is: a highest bit goes through sums and products unmixed. */
@@ -265,19 +274,63 @@ static void test_digest_of_two_bits(void **state)
 	__u64 plain;
 
 	(void)state;
-	memset(word, 0x5a, sizeof(word));
-	memcpy(&r, word, sizeof(r));
-	plain = weir_request_digest(&r, seeds[0]);
+	memset(&r, 0x5a, sizeof(r));
+	r.head_length = 0;
+	memcpy(word, &r, sizeof(r));
+	plain = weir_request_digest(&r, &digest_keys);
 	for (unsigned int i = 0; i < sizeof(word) / sizeof(word[0]); i++) {
 		for (unsigned int j = i; j < sizeof(word) / sizeof(word[0]); j++) {
 			word[i] ^= 1ULL << 63;
 			word[j] ^= i == j ? 1 : 1ULL << 63;
 			memcpy(&r, word, sizeof(r));
-			assert_int_not_equal(weir_request_digest(&r, seeds[0]), plain);
+			assert_int_not_equal(weir_request_digest(&r, &digest_keys), plain);
 			word[i] ^= 1ULL << 63;
 			word[j] ^= i == j ? 1 : 1ULL << 63;
 		}
 	}
+}
+
+/* Of two requests that differ in one bit, wherever it is, 57 bits of their digests' difference are the key's at least (digest.h). */
+static void test_digest_of_one_bit(void **state)
+{
+	const size_t bits = 8 * sizeof(struct weir_request);
+	struct weir_request r, other;
+	__u64 first, varies;
+
+	(void)state;
+	for (size_t bit = 0; bit < bits; bit += 7) {
+		memset(&r, 0x5a, sizeof(r));
+		r.head_length = 0;
+		other = r;
+		((__u8 *)&other)[bit / 8] ^= 1 << bit % 8;
+		first = digest_under(&r, 0, bit) ^ digest_under(&other, 0, bit);
+		varies = 0;
+		for (__u64 one = 1; one <= 64; one++)
+			varies |= digest_under(&r, one, bit) ^ digest_under(&other, one, bit) ^ first;
+		assert_true(__builtin_popcountll(varies) >= 57);
+	}
+}
+
+/* What a path had and has no more is not in it, nor a name of the head once that has ended. */
+static void test_digest_of_what_is_behind(void **state)
+{
+	struct weir_request r;
+	__u64 plain;
+
+	(void)state;
+	weir_request_start(&r);
+	r.framing.state = WEIR_AT_ENDED;
+	r.head_length = 40;
+	r.path.count = 2;
+	plain = weir_request_digest(&r, &digest_keys);
+	r.path.segments[2].subject = 5;
+	r.hash.tail = 5;
+	assert_int_equal(weir_request_digest(&r, &digest_keys), plain);
+	r.path.segments[1].subject = 5;
+	assert_int_not_equal(weir_request_digest(&r, &digest_keys), plain);
+	r.path.segments[1].subject = 0;
+	r.path.segments[WEIR_PATH_SELECTED].subject = 5;
+	assert_int_not_equal(weir_request_digest(&r, &digest_keys), plain);
 }
 
 static void test_no_start(void **state)
@@ -306,7 +359,8 @@ static void test_digest_of_places(void **state)
 		words[i] = 1;
 		memcpy(&r, words, sizeof(r));
 		r.framing.state = WEIR_AT_ENDED;
-		digests[i] = weir_request_digest(&r, seeds[0]);
+		r.path.count = WEIR_PATH_SEGMENTS;
+		digests[i] = weir_request_digest(&r, &digest_keys);
 		for (size_t j = 1; j < i; j++)
 			assert_int_not_equal(digests[i], digests[j]);
 	}
@@ -324,6 +378,8 @@ int main(void)
 		cmocka_unit_test(test_no_start),
 		cmocka_unit_test(test_digest_is_keyed),
 		cmocka_unit_test(test_digest_of_two_bits),
+		cmocka_unit_test(test_digest_of_one_bit),
+		cmocka_unit_test(test_digest_of_what_is_behind),
 		cmocka_unit_test(test_digest_of_places),
 	};
 

@@ -16,6 +16,8 @@
 #include "base/cleanup.h"
 #include "show/trace.h"
 
+#include "../../digest_keys.h"
+
 static const __u64 seed[2] = { 1, 2 };
 
 static __u64 subject_of(void *arg, const char *bytes, size_t length)
@@ -163,7 +165,7 @@ static struct weir_trace read_head(const char *head, size_t split)
 	for (size_t i = 0; head[i]; i++) {
 		if (split && i == split)
 			reader.whole = 0; /* as at the beginning of a segment */
-		if (weir_request_reader_feed(&reader, &how, head[i]) == WEIR_FRAME_HEAD)
+		if (weir_request_reader_feed(&reader, &how, &digest_keys, head[i]) == WEIR_FRAME_HEAD)
 			break;
 	}
 	weir_attributes_of(&reader.request, &how, &attributes);

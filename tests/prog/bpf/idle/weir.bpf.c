@@ -63,5 +63,6 @@ int weir_sockops(struct bpf_sock_ops *ops)
 }
 
 const volatile __u64 weir_build = 0;
+const volatile __u64 digest_keys[sizeof(struct weir_digest_keys) / 8] SEC(".rodata.keys") = {};
 
 char LICENSE[] SEC("license") = "GPL";
