@@ -7,6 +7,7 @@ import resource
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 
@@ -45,6 +46,29 @@ def test_stopped(site):
     weir("resume", "web")
     weir("limit", "set", "user", "--qps", "5", "--burst", "5")
     assert weir.json("status")["servers"][0]["paused"] is False
+
+
+STOPS = """
+import os, signal, socket, sys
+with open("/proc/self/comm", "w") as name:
+    name.write("a) b (c")
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(sys.argv[1])
+listener.listen()
+os.kill(os.getpid(), signal.SIGSTOP)
+"""
+
+
+def test_stopped_whatever_its_name(tmp_path):
+    """A name may have the very characters that end it in /proc/PID/stat."""
+    (tmp_path / "state").mkdir(mode=0o700)
+    with subprocess.Popen([sys.executable, "-c", STOPS, str(tmp_path / "state" / "weir.sock")]) as agent:
+        try:
+            assert os.WIFSTOPPED(os.waitpid(agent.pid, os.WUNTRACED)[1])
+            (_, err), = answers([ask(Weir(tmp_path, tmp_path / "pins"), "status")])
+        finally:
+            agent.kill()
+    assert f"its process {agent.pid} is stopped" in err, err
 
 
 @contextlib.contextmanager

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/json_text.h"
 #include "control/private.h"
+#include "sys/process_stat.h"
 
 #define WAITING_MS 2000
 #define HUNG_MS 12000	  /* an event loop that turns answers anything within that */
@@ -91,14 +92,9 @@ int control_agent_pid(const char *state_dir, pid_t *pid)
 /* Has a signal stopped it, or a debugger? */
 static bool is_stopped(pid_t pid)
 {
-	CLEANUP_FREE char *path = NULL;
-	CLEANUP_FCLOSE FILE *file = NULL;
-	char state = 0;
+	struct process_stat process;
 
-	if (asprintf(&path, "/proc/%d/stat", pid) < 0)
-		return false;
-	file = fopen(path, "re");
-	return file && fscanf(file, "%*d (%*[^)]) %c", &state) == 1 && (state == 'T' || state == 't');
+	return !process_stat_read(pid, &process) && (process.state == 'T' || process.state == 't');
 }
 
 /* What was sent there it reads when it goes on. */

@@ -16,6 +16,7 @@
 #include "sys/mount_type.h"
 #include "sys/netns.h"
 #include "sys/privilege.h"
+#include "sys/process_stat.h"
 #include "sys/socket_diag.h"
 
 /* --- sockets */
@@ -90,42 +91,18 @@ bool inside_listeners_equal(const struct inside_listeners *a, const struct insid
 
 /* --- processes */
 
-/*
- * The start is the 22nd field, the code's beginning the 26th, the stack's the 28th. The second is the command in parentheses, with
- * whatever characters it has.
- */
-static int stat_parse(char *text, struct inside_process *process)
-{
-	char *open = strchr(text, '('), *close = strrchr(text, ')');
-	unsigned long long start, code, stack;
-
-	if (!open || !close || close < open)
-		return -EPROTO;
-	*close = 0;
-	snprintf(process->command, sizeof(process->command), "%s", open + 1);
-	if (sscanf(close + 1,
-		   " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu %*u %*d %*u %llu %*u %llu",
-		   &start, &code, &stack) != 3)
-		return -EPROTO;
-	process->start = start;
-	process->code = code;
-	process->stack = stack;
-	return 0;
-}
-
 static int stat_read(struct inside_process *process)
 {
-	char path[64], text[1024];
-	CLEANUP_CLOSE int fd = -1;
-	ssize_t n;
+	struct process_stat stat;
+	int ret = process_stat_read(process->id, &stat);
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", process->id);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	if (n <= 0)
-		return fd < 0 && errno != ENOENT ? -errno : -ESRCH;
-	text[n] = 0;
-	return stat_parse(text, process);
+	if (ret)
+		return ret;
+	process->start = stat.start;
+	process->code = stat.code;
+	process->stack = stat.stack;
+	memcpy(process->command, stat.command, sizeof(process->command));
+	return 0;
 }
 
 /* To be asked before anything is asked of the file system itself: of one whose server does not answer the agent would not come back. */

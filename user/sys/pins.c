@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 #include "sys/pins.h"
 #include "sys/privilege.h"
+#include "sys/process_stat.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -94,18 +95,13 @@ bool pins_possible(const char *path)
 	return on_bpffs(existing) || !strcmp(existing, PINS_USUAL_MOUNT);
 }
 
-/* Sets *parent; 0: there is none, or none that can be seen. */
-static void parent_of(int pid, int *parent)
+/* 0: there is none, or none that can be seen. */
+static pid_t parent_of(pid_t pid)
 {
-	char path[64];
-	FILE *file;
+	struct process_stat process = { 0 };
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	file = fopen(path, "re");
-	if (!file || fscanf(file, "%*d (%*[^)]) %*c %d", parent) != 1)
-		*parent = 0;
-	if (file)
-		fclose(file);
+	process_stat_read(pid, &process);
+	return process.parent;
 }
 
 static bool same_directory(const char *path, int pid)
@@ -129,7 +125,7 @@ int pins_private(const char *path)
 
 	if (stat("/proc/self/ns/mnt", &own))
 		return -errno;
-	for (int pid = getppid(); pid; parent_of(pid, &pid)) {
+	for (pid_t pid = getppid(); pid; pid = parent_of(pid)) {
 		snprintf(theirs, sizeof(theirs), "/proc/%d/ns/mnt", pid);
 		if (stat(theirs, &other))
 			break;
