@@ -181,11 +181,12 @@ static int mode_read(json_t *json, struct limit *limit, struct error *err)
 
 static int connections_read(json_t *json, enum weir_limit_kind *kind, struct error *err)
 {
-	if (json && !json_is_boolean(json))
-		return error_set(err, -EINVAL, "connections: must be true or false");
-	if (json_is_true(json))
+	bool connections = false;
+	int ret = flag_from_json(json, "connections", &connections, err);
+
+	if (connections)
 		*kind = WEIR_LIMIT_CONNECTION_RATE;
-	return 0;
+	return ret;
 }
 
 static int over_read(json_t *json, struct limit *limit, struct error *err)

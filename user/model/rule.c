@@ -273,19 +273,23 @@ json_t *rule_to_json(const struct rule *rule)
 /* One member of the object. */
 static int member_read(const char *key, json_t *value, struct rule *rule, struct error *err)
 {
+	bool yes = false;
+	int ret;
+
 	for (size_t i = 0; i < LISTS; i++)
 		if (strcmp(key, lists[i].key) == 0)
 			return texts_from_json(value, key, lists[i].make, list_of(rule, &lists[i]), err);
 	if (strcmp(key, "long_running") != 0 && strcmp(key, "cluster_scope") != 0 && strcmp(key, "non_resource") != 0)
 		return error_set(err, -EINVAL, "\"%s\" is not a condition of a rule", key);
-	if (!json_is_boolean(value))
-		return error_set_field(err, -EINVAL, key, NULL, "must be true or false");
+	ret = flag_from_json(value, key, &yes, err);
+	if (ret)
+		return ret;
 	if (strcmp(key, "long_running") == 0)
-		rule->long_running = json_is_true(value) ? RULE_YES : RULE_NO;
+		rule->long_running = yes ? RULE_YES : RULE_NO;
 	else if (strcmp(key, "cluster_scope") == 0)
-		rule->cluster_scope = json_is_true(value);
+		rule->cluster_scope = yes;
 	else
-		rule->non_resource = json_is_true(value);
+		rule->non_resource = yes;
 	return 0;
 }
 

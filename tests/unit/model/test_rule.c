@@ -74,6 +74,8 @@ static void test_refused(void **state)
 		  "of a resource; of a path get, head, post, put, patch, delete, options, connect or other)" },
 		{ "{\"verbs\": [\"\"]}", "verbs: \"\" is not a verb" },
 		{ "{\"long_running\": \"yes\"}", "long_running: must be true or false" },
+		{ "{\"cluster_scope\": 1}", "cluster_scope: must be true or false" },
+		{ "{\"non_resource\": null}", "non_resource: must be true or false" },
 		{ "{\"api_groups\": [\"Apps\"]}", "api_groups: \"Apps\" is not an API group" },
 		{ "{\"resources\": [\"Pod\"]}",
 		  "resources: \"Pod\" is not a resource (like \"pods\" or \"pods/log\", in lower case)" },
