@@ -49,26 +49,44 @@ def test_stopped(site):
 
 
 STOPS = """
-import os, signal, socket, sys
+import fcntl, os, signal, socket, sys
 with open("/proc/self/comm", "w") as name:
     name.write("a) b (c")
 listener = socket.socket(socket.AF_UNIX)
 listener.bind(sys.argv[1])
 listener.listen()
+lock = open(sys.argv[2], "w")
+fcntl.flock(lock, fcntl.LOCK_EX)
 os.kill(os.getpid(), signal.SIGSTOP)
 """
 
 
-def test_stopped_whatever_its_name(tmp_path):
-    """A name may have the very characters that end it in /proc/PID/stat."""
-    (tmp_path / "state").mkdir(mode=0o700)
-    with subprocess.Popen([sys.executable, "-c", STOPS, str(tmp_path / "state" / "weir.sock")]) as agent:
+@contextlib.contextmanager
+def stopped(tmp_path):
+    """An agent that is stopped. Its name has the very characters that end it in /proc/PID/stat."""
+    state = tmp_path / "state"
+    state.mkdir(mode=0o700)
+    with subprocess.Popen([sys.executable, "-c", STOPS, str(state / "weir.sock"), str(state / "lock")]) as agent:
         try:
             assert os.WIFSTOPPED(os.waitpid(agent.pid, os.WUNTRACED)[1])
-            (_, err), = answers([ask(Weir(tmp_path, tmp_path / "pins"), "status")])
+            yield Weir(tmp_path, tmp_path / "pins"), agent.pid
         finally:
             agent.kill()
-    assert f"its process {agent.pid} is stopped" in err, err
+
+
+def test_stopped_whatever_its_name(tmp_path):
+    with stopped(tmp_path) as (weir, pid):
+        (_, err), = answers([ask(weir, "status")])
+    assert f"its process {pid} is stopped" in err, err
+
+
+def test_uninstall_names_force(tmp_path):
+    """While it waits for an agent that is stopped, and when it gives up."""
+    with stopped(tmp_path) as (weir, _):
+        (_, err), = answers([ask(weir, "uninstall")])
+    *waiting, last = err.splitlines()
+    assert waiting[0].startswith("weir: waiting until the agent ends (--force kills it): "), err
+    assert last.endswith("and does not stop on SIGTERM: kill it first, or let uninstall do so (--force)"), err
 
 
 @contextlib.contextmanager

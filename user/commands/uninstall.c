@@ -89,6 +89,14 @@ static void agent_ask(const struct wait *wait, pid_t *pid)
 	*pid = now;
 }
 
+static const char *what_to_do(const struct uninstall_options *options, pid_t pid)
+{
+	if (!pid)
+		return "cannot be asked to end: kill it first";
+	return options->force ? "does not end on SIGKILL: end it first" :
+				"does not stop on SIGTERM: kill it first, or let uninstall do so (--force)";
+}
+
 /* Returns the lock of the state directory, once no agent has it. *pid: of the one that was ended. */
 static int agent_end(const struct uninstall_options *options, pid_t *pid, struct error *err)
 {
@@ -99,10 +107,9 @@ static int agent_end(const struct uninstall_options *options, pid_t *pid, struct
 	/* One that is starting does not listen yet. */
 	while ((lock = state_lock(options->state_dir, &why)) == -EBUSY) {
 		if (waited_s(&wait) >= AGENT_ENDS_S)
-			return error_set(err, -EBUSY, "%s, and %s: kill it first", why.text,
-					 *pid ? "does not stop on SIGTERM" : "cannot be asked to end");
+			return error_set(err, -EBUSY, "%s, and %s", why.text, what_to_do(options, *pid));
 		agent_ask(&wait, pid);
-		wait_a_little(&wait, "the agent ends");
+		wait_a_little(&wait, options->force ? "the agent ends" : "the agent ends (--force kills it)");
 	}
 	return lock < 0 ? error_set(err, lock, "%s", why.text) : lock;
 }
