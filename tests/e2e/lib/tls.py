@@ -44,9 +44,7 @@ class TlsServer:
         with contextlib.suppress(OSError), self.context.wrap_socket(connection, server_side=True) as tls:
             self.connections.append(tls)
             stream = tls.makefile("rb")
-            while first := stream.readline():
-                while stream.readline() != b"\r\n":
-                    pass
+            while (first := stream.readline()) and b"\r\n" in iter(stream.readline, b""):
                 target = first.split(b" ")[1]
                 self.targets.append(target.decode())
                 tls.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(target), target))
