@@ -279,7 +279,7 @@ static __always_inline enum weir_reason hold_open(struct __sk_buff *skb, struct 
 
 	__builtin_memset(fresh, 0, sizeof(*fresh));
 	if (!w->socket.untouched && sk && open_from_socket(fresh, w->server, sk))
-		return WEIR_MID_STREAM;
+		return fresh->phase == WEIR_PHASE_OPAQUE ? WEIR_MPTCP : WEIR_MID_STREAM;
 	weir_conn_open(fresh, w->server, WEIR_PHASE_FOLLOWED, w->socket.next, w->socket.sent, 0);
 	weir_hold_unseen(fresh, &w->socket);
 	fresh->hold.by_records = w->socket.untouched;

@@ -258,7 +258,6 @@ static __always_inline int ingress_drop(const struct work *w, enum weir_reason w
 static __always_inline struct weir_conn *ingress_open(struct __sk_buff *skb, struct work *w, int *verdict)
 {
 	const struct packet *p = &w->packet;
-	struct weir_conn *c;
 	int opened;
 
 	*verdict = TC_ACT_UNSPEC;
@@ -270,15 +269,7 @@ static __always_inline struct weir_conn *ingress_open(struct __sk_buff *skb, str
 	if ((opened == OPENED_SOON && p->segment.len && packet_cut(skb, w, 0)) ||
 	    (opened == OPENED_NO_ROOM && p->segment.len && must_wait(w)))
 		*verdict = TC_ACT_SHOT;
-	if (opened != OPENED)
-		return NULL;
-	c = conn_look_up(w);
-	/* Joined when it was MPTCP already. */
-	if (c && p->mptcp) {
-		weir_conn_opaque(c, c->request_next, WEIR_MPTCP);
-		count(w->server, WEIR_MPTCP);
-	}
-	return c;
+	return opened == OPENED ? conn_look_up(w) : NULL;
 }
 
 /*

@@ -48,6 +48,15 @@ static __always_inline bool socket_signs(struct tcp_sock *tcp)
 	return (kernel_signs(TCP_OPTION_MD5) && s->md5sig_info) || (kernel_signs(TCP_OPTION_AO) && s->ao_info);
 }
 
+/*
+ * Has MPTCP numbers of its own for what the socket gets? A kernel may have been built without it. Before there is a socket, the packet that answers the
+ * handshake says it: without the option the connection is plain, whatever the request is marked as.
+ */
+static __always_inline bool socket_is_mptcp(const struct tcp_sock *tcp)
+{
+	return bpf_core_field_exists(tcp->is_mptcp) && tcp->is_mptcp;
+}
+
 /* Of the flow's server: the caller's to release. */
 static __always_inline struct bpf_sock *socket_with(packet_context *ctx, const struct packet *p,
 						    const struct weir_flow *f)

@@ -7,6 +7,12 @@
 #include "socket.h"
 #include "table.h"
 
+/* A stream of MPTCP's comes in another order than its segments do, and by several connections. */
+static __always_inline void open_mptcp(struct weir_conn *fresh)
+{
+	weir_conn_opaque(fresh, fresh->request_next, WEIR_MPTCP);
+}
+
 /* Limits on connections have been asked by then. */
 static __always_inline bool open_from_request(struct weir_conn *fresh, __u32 server, struct bpf_sock *sk,
 					      const struct weir_segment *g)
@@ -48,6 +54,8 @@ static __always_inline bool open_from_socket(struct weir_conn *fresh, __u32 serv
 	fresh->splice.server_scale = BPF_CORE_READ_BITFIELD(tcp, rx_opt.rcv_wscale);
 	fresh->requests = !untouched && answer_is_due(tcp);
 	fresh->bare = fresh->requests ? WEIR_BARE_OPEN : 0;
+	if (socket_is_mptcp(tcp))
+		open_mptcp(fresh);
 	return true;
 }
 
@@ -85,13 +93,15 @@ __noinline int conn_open(struct __sk_buff *skb)
 		return OPENED_SOON;
 	if (!known)
 		return OPENED_NOT;
+	if (w->packet.mptcp)
+		open_mptcp(fresh);
 	if (fresh->phase == WEIR_PHASE_FOLLOWED && (w->server_flags & WEIR_SERVER_PREAMBLES))
 		weir_conn_await_preamble(fresh);
 	added = conn_add(HOOK_INGRESS);
 	if (added != ADDED)
 		return added == ADDED_BEFORE ? OPENED : OPENED_NO_ROOM;
-	if (fresh->phase == WEIR_PHASE_HUNTING)
-		count(w->server, WEIR_MID_STREAM);
+	if (fresh->phase != WEIR_PHASE_FOLLOWED)
+		count(w->server, fresh->phase == WEIR_PHASE_OPAQUE ? WEIR_MPTCP : WEIR_MID_STREAM);
 	return OPENED;
 }
 

@@ -117,6 +117,7 @@ struct tcp_sock {
 	u32 max_window;
 	u32 lsndtime;
 	u8 bpf_sock_ops_cb_flags;
+	bool is_mptcp;
 	struct tcp_options_received rx_opt;
 	struct rb_root out_of_order_queue;
 };

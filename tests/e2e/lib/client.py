@@ -50,12 +50,12 @@ def unacknowledged(sock):
 
 
 class Client:
-    def __init__(self, place, port, user=None, source=None, receive_buffer=None, prepare=None):
+    def __init__(self, place, port, user=None, source=None, receive_buffer=None, prepare=None, protocol=0):
         self.user = user
         self.heard = collections.Counter()  # of each status, the answers that were right
         self.host = f"{place.authority}:{port}"
         with place.client_ns.entered():
-            self.socket = socket.socket(place.family)
+            self.socket = socket.socket(place.family, socket.SOCK_STREAM, protocol)
         if receive_buffer:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         if prepare:

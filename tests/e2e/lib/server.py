@@ -36,10 +36,12 @@ class EchoServer:
         self.threads = []
         self.gate = threading.Event()  # "held" requests are answered when it is set
         with namespace.entered():
-            family = socket.AF_INET6 if ":" in address else socket.AF_INET
-            self.listener = socket.create_server((address, port), family=family, backlog=1024,
-                                                 dualstack_ipv6=address == "::")
+            self.listener = self.listen(address, port)
         self.start(self.accept)
+
+    def listen(self, address, port):
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        return socket.create_server((address, port), family=family, backlog=1024, dualstack_ipv6=address == "::")
 
     def start(self, run, *arguments):
         thread = threading.Thread(target=run, args=arguments, daemon=True)
