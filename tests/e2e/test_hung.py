@@ -11,8 +11,12 @@ import sys
 import threading
 import time
 
+import pytest
+
 from lib.process import PATIENCE_S
 from lib.weir import Weir
+
+pytestmark = pytest.mark.long
 
 HUNG_S = 14
 WORDS = (["status"], ["status", "web"], ["export"], ["pause", "web"], ["limit", "set", "user", "--qps", "7", "--burst", "7"], ["trace"])
