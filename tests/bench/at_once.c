@@ -186,10 +186,11 @@ static void buckets_make(void)
 static void measure(int limits)
 {
 	double least[WAYS];
-	__u64 before, asked = 0;
+	__u64 before, lost, contended, asked = 0;
 
 	buckets_make();
 	before = counted(WEIR_PASSED);
+	contended = counted(WEIR_LIMIT_CONTENDED);
 	for (size_t w = 0; w < WAYS; w++)
 		least[w] = 1e9;
 	for (int i = 0; i < ROUNDS; i++)
@@ -199,7 +200,9 @@ static void measure(int limits)
 			least[w] = ns < least[w] ? ns : least[w];
 			asked += (__u64)packets * REQUESTS * ways[w].cpus;
 		}
-	if (counted(WEIR_PASSED) - before != asked)
+	/* Eight times in a row another CPU may be first: then a request is refused, and what comes behind it in the packet is not read. */
+	lost = asked - (counted(WEIR_PASSED) - before);
+	if (lost > (counted(WEIR_LIMIT_CONTENDED) - contended) * REQUESTS)
 		die("some requests did not pass", EINVAL);
 	for (size_t w = 0; w < WAYS; w++)
 		printf("{\"at_once\": \"%s\", \"limits\": %d, \"ns\": %.1f}\n", ways[w].name, limits, least[w]);
