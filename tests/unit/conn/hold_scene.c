@@ -38,14 +38,14 @@ struct weir_segment hold_segment(__u32 at, __u32 length)
 	return (struct weir_segment){ .seq = START + at, .len = length, .flags = WEIR_TCP_ACK };
 }
 
-void hold_read(const struct hold_scene *s, const struct weir_segment *g, struct weir_hold_reader *r)
+void hold_read(const __u8 *stream, const struct weir_segment *g, struct weir_hold_reader *r)
 {
 	while (r->by_records && r->next - g->seq < g->len) {
-		if (weir_hold_reader_feed(r, s->stream[r->next - START]) == WEIR_FRAME_LOST)
+		if (weir_hold_reader_feed(r, stream[r->next - START]) == WEIR_FRAME_LOST)
 			break;
 	}
 	for (__u32 at = r->news; weir_hold_reader_wants_lines(r) && at != g->seq + g->len; at++)
-		weir_hold_reader_line(r, s->stream[at - START]);
+		weir_hold_reader_line(r, stream[at - START]);
 	weir_hold_reader_end(r, g);
 }
 
@@ -60,7 +60,7 @@ static enum weir_action offer(struct hold_scene *s, struct weir_segment g, bool 
 	action = weir_hold_begin(&s->conn, &s->socket, &g, weir_hold_knows(&s->conn, !s->unseen), &r, &s->why);
 	if (action != WEIR_FRAME)
 		return action;
-	hold_read(s, &g, &r);
+	hold_read(s->stream, &g, &r);
 	if (refuse && r.weight) {
 		weir_hold_refuse(&s->conn, &r, s->now_ns);
 		return WEIR_DROP;

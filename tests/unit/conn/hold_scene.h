@@ -27,8 +27,8 @@ void hold_open_tls(struct hold_scene *s);
 void hold_add(struct hold_scene *s, __u8 type, __u32 length);
 
 struct weir_segment hold_segment(__u32 at, __u32 length);
-/* The reader has begun a segment: it is fed the stream's bytes. */
-void hold_read(const struct hold_scene *s, const struct weir_segment *g, struct weir_hold_reader *r);
+/* The reader has begun a segment: it is fed those bytes of the stream, which begins at START. */
+void hold_read(const __u8 *stream, const struct weir_segment *g, struct weir_hold_reader *r);
 /* One segment on its way to the socket; `refuse`: the limits do so if it weighs anything. */
 enum weir_action hold_offer(struct hold_scene *s, __u32 at, __u32 length, bool refuse);
 /* The same of one that ends the stream. */

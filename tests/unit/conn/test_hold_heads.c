@@ -203,7 +203,7 @@ static void test_side_by_side(void **state)
 		memcpy(s.stream + 100, pairs[i].second, g[1].len);
 		for (int n = 0; n < 2; n++) {
 			assert_int_equal(weir_hold_begin(&s.conn, &s.socket, &g[n], true, &r[n], &s.why), WEIR_FRAME);
-			hold_read(&s, &g[n], &r[n]);
+			hold_read(s.stream, &g[n], &r[n]);
 		}
 		assert_int_equal(weir_hold_commit(&s.conn, &r[0], s.now_ns, &held_ns, &s.why), WEIR_PASS);
 		assert_int_equal(weir_hold_commit(&s.conn, &r[1], s.now_ns, &held_ns, &s.why),

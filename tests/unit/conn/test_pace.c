@@ -8,12 +8,11 @@
 
 #include <cmocka.h>
 
+#include "hold_scene.h"
 #include "weir/conn/pace.h"
 
 #define SECOND WEIR_NS_PER_S
 #define MS (SECOND / 1000)
-#define START 0xfffffff0U /* the stream wraps around */
-#define ROOM 8192
 
 struct scene {
 	struct weir_conn conn;
@@ -48,17 +47,6 @@ static __u32 add_record(struct scene *s, __u32 length)
 	return at;
 }
 
-static void read_segment(const struct scene *s, const struct weir_segment *g, struct weir_hold_reader *r)
-{
-	while (r->by_records && r->next - g->seq < g->len) {
-		if (weir_hold_reader_feed(r, s->stream[r->next - START]) == WEIR_FRAME_LOST)
-			break;
-	}
-	for (__u32 at = r->news; weir_hold_reader_wants_lines(r) && at != g->seq + g->len; at++)
-		weir_hold_reader_line(r, s->stream[at - START]);
-	weir_hold_reader_end(r, g);
-}
-
 /* One segment; the limits let it pass after `wait_ns`, if it weighs anything. */
 static enum weir_action offer(struct scene *s, __u32 at, __u32 length, __u64 wait_ns)
 {
@@ -71,7 +59,7 @@ static enum weir_action offer(struct scene *s, __u32 at, __u32 length, __u64 wai
 	action = weir_pace_begin(&s->conn, &s->socket, &g, s->now_ns, &r, &s->departs_ns, &s->why);
 	if (action != WEIR_FRAME)
 		return action;
-	read_segment(s, &g, &r);
+	hold_read(s->stream, &g, &r);
 	s->weight = r.weight;
 	return weir_pace_commit(&s->conn, &r, s->now_ns, s->now_ns + (r.weight ? wait_ns : 0), &s->departs_ns,
 				&s->held_ns, &s->why);
@@ -105,7 +93,7 @@ static void test_unseen_before_what_waits(void **state)
 	assert_true(waits(&s));
 	assert_paid(&s, 0, s.size);
 	assert_int_equal(weir_hold_begin(&s.conn, &s.socket, &g, false, &r, &s.why), WEIR_FRAME);
-	read_segment(&s, &g, &r);
+	hold_read(s.stream, &g, &r);
 	assert_int_equal(r.weight, 1);
 	assert_int_equal(weir_hold_commit(&s.conn, &r, s.now_ns, &s.held_ns, &s.why), WEIR_PASS);
 	/* It moves nothing. */
@@ -143,7 +131,7 @@ static int arrive(struct scene *s, __u32 at, const char *text, __u32 paid)
 	if (action == WEIR_PASS)
 		return -1;
 	assert_int_equal(action, WEIR_FRAME);
-	read_segment(s, &g, &r);
+	hold_read(s->stream, &g, &r);
 	weir_pace_deduct(&r, paid);
 	return r.weight;
 }
@@ -215,7 +203,7 @@ static __u32 paid_by(struct scene *s, __u32 at, __u32 length)
 	struct weir_hold_reader r;
 
 	assert_int_equal(weir_pace_begin(&s->conn, &s->socket, &g, s->now_ns, &r, &s->departs_ns, &s->why), WEIR_FRAME);
-	read_segment(s, &g, &r);
+	hold_read(s->stream, &g, &r);
 	assert_int_equal(weir_pace_commit(&s->conn, &r, s->now_ns, s->now_ns, &s->departs_ns, &s->held_ns, &s->why),
 			 WEIR_PASS);
 	return weir_pace_paid(&r, &g, false);
@@ -365,7 +353,7 @@ static void test_refused(void **state)
 	open_scene(&s, WEIR_TLS);
 	add_record(&s, 100);
 	assert_int_equal(weir_pace_begin(&s.conn, &s.socket, &g, s.now_ns, &r, &s.departs_ns, &s.why), WEIR_FRAME);
-	read_segment(&s, &g, &r);
+	hold_read(s.stream, &g, &r);
 	weir_hold_refuse(&s.conn, &r, s.now_ns);
 	s.now_ns += 200 * MS;
 	assert_int_equal(weir_pace_begin(&s.conn, &s.socket, &g, s.now_ns, &r, &s.departs_ns, &s.why), WEIR_FRAME);
@@ -424,7 +412,7 @@ static void test_contended(void **state)
 	open_scene(&s, WEIR_TLS);
 	add_record(&s, 100);
 	assert_int_equal(weir_pace_begin(&s.conn, &s.socket, &g, s.now_ns, &r, &s.departs_ns, &s.why), WEIR_FRAME);
-	read_segment(&s, &g, &r);
+	hold_read(s.stream, &g, &r);
 	assert_int_equal(offer(&s, 0, 105, 0), WEIR_PASS);
 	before = s.conn.hold;
 	assert_int_equal(weir_pace_commit(&s.conn, &r, s.now_ns, s.now_ns + SECOND, &s.departs_ns, &s.held_ns, &s.why),
