@@ -3,6 +3,7 @@
 import os
 import pty
 import re
+import socket
 import subprocess
 
 import pytest
@@ -46,6 +47,7 @@ def test_one_screen(world, site):
     home = () if world.weir.namespace else ("--netns", site.place.server_ns.path)
     assert world.weir.run("attach", "second", "--port", 9, *home).returncode == 0  # where nobody listens
     text = world.weir("status")
+    assert "second: warning: nobody listens on port 9 in" in text
     assert text.count("it has no limits") == 1 and "second, web: warning: it has no limits" in text
     assert "INTERFACE" not in text
     assert [row[0] for row in lines(text)[1:3]] == ["second", "web"]  # by name
@@ -55,6 +57,24 @@ def test_one_screen(world, site):
     assert "INTERFACE" in one and "second" not in one
     assert '"wbe"' in world.weir.refused("status", "wbe") and [s["name"] for s in world.weir.json("status", "web")[
         "servers"]] == ["web"]
+
+
+def test_nobody_listens(world):
+    """As `attach` has warned, until somebody does, whichever agent tells of it."""
+    home, port, weir = world.loopback().server_ns, world.port(), world.agent()
+    warning = f"nobody listens on port {port} in the server's network namespace yet: requests are limited once a server does"
+    done = weir.run("attach", "web", "--port", port, "--netns", home.path)
+    assert (done.returncode, done.stderr) == (0, f"weir: warning: {warning}\n")
+    world.attached()
+    assert weir.server()["nobody_listens"] == warning and f"web: warning: {warning}\n" in weir("status")
+    weir.stop()
+    weir.start("off")
+    eventually(lambda: weir.server()["nobody_listens"] == warning, "the next agent has looked")
+    with home.entered():
+        listener = socket.create_server(("127.0.0.1", port))
+    with listener:
+        eventually(lambda: weir.server()["nobody_listens"] is None, "that somebody does is seen")
+        assert "nobody listens" not in weir("status")
 
 
 def test_rates(world, site):

@@ -72,6 +72,7 @@ struct agent {
 		struct error problem;	   /* why it is not, or what could not be repaired */
 		struct error identity_err; /* the last failure to read its files of tokens and addresses */
 		struct error warning;	   /* what is unwise about them */
+		char *unheard; /* owned: on which of its ports nobody listened lately. NULL: there is none, or it is not known */
 		struct identity_read read;
 		struct inside_server *inside;  /* whom it is looked into (inside.c); NULL: nobody yet */
 		bool traced;		       /* its requests are, for some reader */

@@ -96,7 +96,7 @@ static int bring_in(struct agent *agent, int slot, struct error *err)
 	return ret ?: inside_attach(agent, slot, err);
 }
 
-int server_attach(struct agent *agent, struct server *server, json_t *netns_inode, char **unheard, struct error *err)
+int server_attach(struct agent *agent, struct server *server, json_t *netns_inode, struct error *err)
 {
 	CLEANUP_SERVER struct server *owned = server;
 	int slot, ret = 0;
@@ -120,8 +120,8 @@ int server_attach(struct agent *agent, struct server *server, json_t *netns_inod
 		return ret;
 	}
 	log_info("server \"%s\" is attached", server->name);
-	*unheard = server_unheard(agent, server);
-	if (*unheard)
-		log_warning("server \"%s\": %s", server->name, *unheard);
+	server_listen(agent, slot);
+	if (agent->servers[slot].unheard)
+		log_warning("server \"%s\": %s", server->name, agent->servers[slot].unheard);
 	return slot;
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
+#include <stdlib.h>
 #include <sys/epoll.h>
 
 #include "agent/agent.h"
@@ -19,6 +20,8 @@ void agent_init(struct agent *agent, const struct agent_options *options)
 
 void agent_destroy(struct agent *agent)
 {
+	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++)
+		free(agent->servers[slot].unheard);
 	json_decref(agent->events);
 	cleanup_close(&agent->devices_fd);
 	cleanup_close(&agent->rings_fd);

@@ -157,6 +157,7 @@ int server_end(struct agent *agent, int slot, struct error *err)
 	memset(agent->servers[slot].drift, 0, sizeof(agent->servers[slot].drift));
 	memset(&agent->servers[slot].rates, 0, sizeof(agent->servers[slot].rates));
 	identity_forget(agent, slot);
+	server_listen(agent, slot);
 	reconcile_forget(agent, server->name);
 	metrics_top_forget(&agent->top, server->name);
 	if (agent->ended)

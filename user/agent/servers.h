@@ -26,18 +26,25 @@ int server_named(const struct agent *agent, const char *name, struct error *err)
 /* --- attach.c */
 
 /*
- * Takes over the server, on failure too. netns_inode: where the command was given (may be NULL). *unheard: as server_unheard()
- * says it. Returns its slot.
+ * Takes over the server, on failure too. netns_inode: where the command was given (may be NULL). Returns its slot, of which `unheard` is
+ * known.
  */
-int server_attach(struct agent *agent, struct server *server, json_t *netns_inode, char **unheard, struct error *err);
+int server_attach(struct agent *agent, struct server *server, json_t *netns_inode, struct error *err);
 /* A command that names no namespace means its own, which must then be the agent's. inode: of where it was given, or NULL. */
 int server_check_home(json_t *inode, struct error *err);
 /* Are its interfaces and its cgroup there? Without a cgroup it gets the root. fd: of its namespace. */
 int server_check_hooks(struct agent *agent, int fd, struct server *server, struct error *err);
 /* -EOPNOTSUPP: it wants what is held to be paced, and that cannot be. */
 int server_check_pace(const struct server *server, const struct net *net, struct error *err);
-/* Says on which of its ports nobody listens (unheard.c); the caller frees it. NULL: there is none, or it is not known. */
-char *server_unheard(struct agent *agent, const struct server *server);
+
+/* --- unheard.c */
+
+/* Finds out on which ports of a server in force nobody listens. */
+void server_listen(struct agent *agent, int slot);
+/* The same for all of them. A job. */
+void servers_listen(struct agent *agent);
+/* Is there such a port? */
+bool servers_unheard(const struct agent *agent);
 
 /* --- drain.c */
 

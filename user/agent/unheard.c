@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Ports of a server on which nobody listens: most likely a wrong number, or the wrong network namespace. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "agent/agent.h"
@@ -65,16 +66,41 @@ static char *text_of(const struct search *search)
 	return text;
 }
 
-char *server_unheard(struct agent *agent, const struct server *server)
+static char *unheard(struct agent *agent, const struct server *server)
 {
 	CLEANUP_RETAKE struct agent *released = agent_release(agent);
 	struct search search = { server, calloc(server->n_listens + 1, sizeof(bool)) };
-	CLEANUP_CLOSE int fd = search.heard ? netns_open(server->netns, NULL) : -1;
-	char *text = fd >= 0 && !netns_run(fd, look, &search, NULL) ? text_of(&search) : NULL;
+	char *text = search.heard && !netns_run(server_net(agent, server)->fd, look, &search, NULL) ? text_of(&search) :
+												      NULL;
 
 	free(search.heard);
 	if (text && *text)
 		return text;
 	free(text);
 	return NULL;
+}
+
+void server_listen(struct agent *agent, int slot)
+{
+	const struct server *server = agent->state.servers[slot];
+	char *text = server && agent->servers[slot].in_force && !server->draining ? unheard(agent, server) : NULL;
+
+	free(agent->servers[slot].unheard);
+	agent->servers[slot].unheard = text;
+}
+
+void servers_listen(struct agent *agent)
+{
+	agent_work_begin(agent);
+	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++)
+		server_listen(agent, slot);
+	agent_work_end(agent);
+}
+
+bool servers_unheard(const struct agent *agent)
+{
+	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++)
+		if (agent->servers[slot].unheard)
+			return true;
+	return false;
 }

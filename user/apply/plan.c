@@ -13,7 +13,6 @@ void planned_clear(struct planned *p)
 {
 	server_free(p->fresh);
 	server_free(p->made);
-	free(p->unheard);
 	json_decref(p->objects);
 	json_decref(p->export_before);
 	json_decref(p->export_after);

@@ -23,7 +23,6 @@ struct planned {
 	bool attached;
 	bool chooses;	       /* its lane inside anew: it was attached, or asked for another one */
 	struct server *before; /* owned */
-	char *unheard;	       /* owned: as server_unheard(), of one that was attached */
 };
 
 struct plan {

@@ -18,7 +18,7 @@ static int attach_new(struct agent *agent, struct plan *plan, struct planned *p,
 	if (p->slot >= 0)
 		return 0;
 	p->fresh = NULL;
-	slot = server_attach(agent, server, plan->netns_inode, &p->unheard, err);
+	slot = server_attach(agent, server, plan->netns_inode, err);
 	if (slot < 0)
 		return slot;
 	p->slot = slot;

@@ -188,12 +188,15 @@ static void add_dry_run(json_t *remarks, json_t *server)
 static void add_server(json_t *remarks, json_t *server, bool in_full)
 {
 	CLEANUP_FREE char *warning = said(server, "warning"), *other_weir = said(server, "other_weir");
+	CLEANUP_FREE char *unheard = said(server, "nobody_listens");
 	const char *name = cli_text(server, "name");
 	json_t *loopback = json_object_get(server, "loopback");
 
 	remark(remarks, name, true, said(server, "problem"));
 	if (warning)
 		remark(remarks, name, false, text_of("warning: %s", warning));
+	if (unheard)
+		remark(remarks, name, false, text_of("warning: %s", unheard));
 	if (other_weir)
 		remark(remarks, name, false, text_of("warning: %s", other_weir));
 	add_dry_run(remarks, server);

@@ -79,7 +79,7 @@ static json_t *warnings(const struct agent *agent, const struct plan *plan)
 		const struct planned *p = &plan->servers[i];
 		CLEANUP_FREE char *idle = p->ends ? NULL : inside_idle_limit(agent, p->slot);
 
-		warn(list, p, p->unheard);
+		warn(list, p, p->attached ? agent->servers[p->slot].unheard : NULL);
 		warn(list, p, idle);
 	}
 	return list;

@@ -9,7 +9,7 @@
 int agent_attach(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
 {
 	json_t *description = NULL, *inode = NULL;
-	CLEANUP_FREE char *unheard = NULL, *other_weir = NULL, *refuses_not = NULL, *inside = NULL;
+	CLEANUP_FREE char *other_weir = NULL, *refuses_not = NULL, *inside = NULL;
 	struct server *server = NULL;
 	json_error_t why;
 	int slot, ret;
@@ -20,7 +20,7 @@ int agent_attach(struct agent *agent, json_t *arguments, json_t **result, struct
 	ret = server_from_json(description, &server, err);
 	if (ret)
 		return ret;
-	slot = server_attach(agent, server, inode, &unheard, err);
+	slot = server_attach(agent, server, inode, err);
 	if (slot < 0)
 		return slot;
 	other_weir = net_other_weir(server_net(agent, agent->state.servers[slot]));
@@ -28,7 +28,8 @@ int agent_attach(struct agent *agent, json_t *arguments, json_t **result, struct
 	inside = inside_chosen(agent, slot);
 	*result = json_pack("{s:s, s:s*, s:s*}", "name", agent->state.servers[slot]->name, "inside", inside,
 			    "refuses_not", refuses_not);
-	if (unheard || other_weir)
-		json_object_set_new(*result, "warnings", json_pack("[s*, s*]", unheard, other_weir));
+	if (agent->servers[slot].unheard || other_weir)
+		json_object_set_new(*result, "warnings",
+				    json_pack("[s*, s*]", agent->servers[slot].unheard, other_weir));
 	return 0;
 }

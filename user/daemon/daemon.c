@@ -105,6 +105,7 @@ static void begin(struct agent *agent)
 {
 	if (!reconcile_wait(agent))
 		return;
+	servers_listen(agent);
 	history_begin(agent);
 	follow_sync(agent);
 	atomic_store(&agent->ready, true);
@@ -185,7 +186,7 @@ static void tick(evutil_socket_t fd, short what, void *context)
 {
 	struct service *service = context;
 	struct agent *agent = &service->agent;
-	bool draining, inside;
+	bool draining, inside, unheard;
 
 	(void)fd;
 	(void)what;
@@ -193,12 +194,16 @@ static void tick(evutil_socket_t fd, short what, void *context)
 	agent_lock(agent);
 	draining = servers_draining(agent);
 	inside = inside_wanted(agent);
+	unheard = servers_unheard(agent);
 	trace_refresh(agent);
 	agent_unlock(agent);
 	if (draining)
 		jobs_add(agent, servers_drain);
 	if (inside)
 		jobs_add(agent, inside_follow);
+	/* Soon, so that nobody reads it who has just started the server. */
+	if (unheard)
+		jobs_add(agent, servers_listen);
 	if (history_is_due(agent))
 		jobs_add(agent, history_write);
 }
@@ -207,6 +212,7 @@ static void look_after(struct agent *agent)
 {
 	nets_look_after(agent);
 	rates_look(agent);
+	servers_listen(agent);
 	agent_work_begin(agent);
 	agent_save_again(agent);
 	agent_work_end(agent);

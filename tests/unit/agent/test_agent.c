@@ -234,7 +234,7 @@ static json_t *warnings_of(json_t *result)
 static void nobody_listens(void **state)
 {
 	struct fixture *f = *state;
-	CLEANUP_JSON json_t *heard = run(f, "attach", ATTACH), *unheard = NULL;
+	CLEANUP_JSON json_t *heard = run(f, "attach", ATTACH), *unheard = NULL, *status = NULL;
 	const char *text;
 
 	assert_null(warnings_of(heard));
@@ -242,6 +242,12 @@ static void nobody_listens(void **state)
 	text = json_string_value(json_array_get(warnings_of(unheard), 0));
 	assert_non_null(text);
 	assert_non_null(strstr(text, "nobody listens on port 10000, 20000 in"));
+	status = run(f, "status", "{}");
+	assert_true(
+		json_is_null(json_object_get(json_array_get(json_object_get(status, "servers"), 0), "nobody_listens")));
+	assert_string_equal(json_string_value(json_object_get(json_array_get(json_object_get(status, "servers"), 1),
+							      "nobody_listens")),
+			    text);
 }
 
 /* Where all is TLS, nobody is seen but by address. */
