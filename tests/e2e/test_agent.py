@@ -11,6 +11,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 import pytest
 
@@ -247,20 +248,33 @@ def test_many_clients_of_the_metrics(world, port):
     eventually(lambda: open_files(world.weir.process.pid) == before, "nothing is left of them")
 
 
+def cpu_seconds(pid):
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 @pytest.mark.alone
 def test_no_more_files_for_clients_of_the_metrics(world, port):
-    """That is not tried again and again, and the log not filled with it."""
+    """That is not tried again and again, and the log not filled with it. Commands are refused with a word, and served afterwards."""
     world.weir.start(metrics=f"127.0.0.1:{port}")
     pid = world.weir.process.pid
     most = open_files(pid) + 8
     resource.prlimit(pid, resource.RLIMIT_NOFILE, (most, most))
     clients = [socket.create_connection(("127.0.0.1", port), timeout=60) for _ in range(30)]
     eventually(lambda: open_files(pid) == most, "it has all the files that it may have")
+    eventually(lambda: "no file descriptor is left" in world.weir.log(), "the agent says so")
+    used = cpu_seconds(pid)
+    assert world.weir.refused("status") == ("weir: the agent can take no more commands: Too many open files: end others, or give it more "
+                                            "(LimitNOFILE= of its service)")
     time.sleep(2)
+    assert cpu_seconds(pid) < used + 0.5
     for client in clients:
         client.close()
     assert fetch(port)[0] == 200
-    assert len(world.weir.log().splitlines()) < 20
+    assert world.weir.servers() == []
+    eventually(lambda: "there are file descriptors to spare again" in world.weir.log(), "the agent says that it is over")
+    log = world.weir.log()
+    assert len(log.splitlines()) < 20 and log.count("no file descriptor is left") == 1
 
 
 def test_metrics_are_clean(site):

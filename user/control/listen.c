@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -55,16 +56,12 @@ static void accept_again(evutil_socket_t fd, short what, void *context)
 
 	(void)fd;
 	(void)what;
+	if (control->spare < 0)
+		control->spare = eventfd(0, EFD_CLOEXEC);
 	if (control->n_clients < CONTROL_CLIENTS_MAX || make_room(control))
 		evconnlistener_enable(control->listener);
 	else
 		pause_accepting(control);
-}
-
-static void cannot_accept(struct evconnlistener *listener, void *context)
-{
-	(void)listener;
-	pause_accepting(context);
 }
 
 static bool is_one_too_many(const struct control *control, uid_t uid)
@@ -111,6 +108,36 @@ static void turn_away(evutil_socket_t fd, const struct error *err)
 		send(fd, text, length + 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 	}
 	close(fd);
+}
+
+/* Without a descriptor to spare, whoever connects would wait for something that he could not know. 0: one was refused, or is gone. */
+static int refuse_next(struct control *control, int error)
+{
+	struct error err;
+	int fd, ret;
+
+	cleanup_close(&control->spare);
+	fd = accept4(evconnlistener_get_fd(control->listener), NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	ret = fd < 0 && errno != EAGAIN ? -errno : 0;
+	error_write(
+		&err,
+		"the agent can take no more commands: %s: end others, or give it more (LimitNOFILE= of its service)",
+		strerror(error));
+	if (fd >= 0)
+		turn_away(fd, &err);
+	control->spare = eventfd(0, EFD_CLOEXEC);
+	return ret;
+}
+
+/* Whoever is silent goes first. The listener tries again by itself. */
+static void cannot_accept(struct evconnlistener *listener, void *context)
+{
+	struct control *control = context;
+	int error = errno;
+
+	(void)listener;
+	if (!make_room(control) && refuse_next(control, error))
+		pause_accepting(control);
 }
 
 static void client_accept(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *address, int length,
@@ -238,6 +265,7 @@ int control_open(struct control **out, struct event_base *base, const char *stat
 	control->access = access;
 	control->handler = handler;
 	control->context = context;
+	control->spare = eventfd(0, EFD_CLOEXEC);
 	LIST_INIT(&control->clients);
 	control->again = evtimer_new(base, accept_again, control);
 	ret = control->again ? listen_anew(control, err) : error_set(err, -ENOMEM, "out of memory");
@@ -292,6 +320,7 @@ void control_close(struct control *control)
 		evconnlistener_free(control->listener);
 	if (control->again)
 		event_free(control->again);
+	cleanup_close(&control->spare);
 	unlink(control->address.sun_path);
 	free(control);
 }

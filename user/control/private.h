@@ -38,6 +38,7 @@ struct control {
 	const char *state_dir;
 	struct sockaddr_un address;
 	bool lost; /* its socket was deleted, and could not be made again */
+	int spare; /* a descriptor that makes room to refuse a client when there is no other; -1: not now */
 	control_handler *handler;
 	control_aside *aside; /* or NULL */
 	void *context;

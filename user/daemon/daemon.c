@@ -21,6 +21,7 @@
 #include "commands/history.h"
 #include "control/control.h"
 #include "daemon/daemon.h"
+#include "daemon/descriptors.h"
 #include "daemon/request.h"
 #include "follow/follow.h"
 #include "metrics/http.h"
@@ -39,6 +40,7 @@ struct service {
 	struct metrics_http *http;
 	int lock, persist_lock; /* below 0: none */
 	bool lost;		/* one of them is, and cannot be had again */
+	struct descriptors descriptors;
 	struct event *terminate, *interrupt, *hangup, *devices, *rings, *tick, *upkeep, *resync, *watchdog;
 };
 
@@ -191,6 +193,7 @@ static void tick(evutil_socket_t fd, short what, void *context)
 	(void)fd;
 	(void)what;
 	look_after_files(service);
+	descriptors_look(&service->descriptors);
 	agent_lock(agent);
 	draining = servers_draining(agent);
 	inside = inside_wanted(agent);

@@ -126,14 +126,20 @@ int scene_tear_down(void **state)
 
 int scene_connect(const struct control_scene *f)
 {
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	scene_connect_by(f, fd);
+	return fd;
+}
+
+void scene_connect_by(const struct control_scene *f, int fd)
+{
 	const struct timeval patience = { .tv_sec = 30 };
 	struct sockaddr_un address;
-	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
 
 	assert_int_equal(control_address(f->dir, &address, NULL), 0);
 	assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	return fd;
 }
 
 void scene_send(int fd, const char *text)

@@ -233,6 +233,37 @@ static void silent_ones_make_room(void **state)
 		close(fds[i]);
 }
 
+#define NO_FILES \
+	"{\"error\":\"the agent can take no more commands: Too many open files: end others, or give it more (LimitNOFILE= of its service)\"}\n"
+
+/* Whoever comes when the agent has no descriptor left is told so, each of them, until it has some. */
+static void no_descriptors(void **state)
+{
+	int fds[3], served = scene_connect(*state);
+	struct rlimit usual, none;
+
+	for (int i = 0; i < 3; i++)
+		fds[i] = socket(AF_UNIX, SOCK_STREAM, 0);
+	scene_send(served, "{\"command\":\"echo\",\"arguments\":1}\n");
+	scene_expect(served, "{\"result\":1}\n");
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &usual), 0);
+	none = (struct rlimit){ .rlim_cur = dup(0), .rlim_max = usual.rlim_max };
+	close(none.rlim_cur); /* the lowest that is free */
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	for (int i = 0; i < 3; i++) {
+		scene_connect_by(*state, fds[i]);
+		scene_expect(fds[i], NO_FILES);
+		scene_expect_end(fds[i]);
+	}
+	scene_send(served, "{\"command\":\"echo\",\"arguments\":2}\n");
+	scene_expect(served, "{\"result\":2}\n");
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &usual), 0);
+	assert_int_equal(scene_call(*state), 0);
+	for (int i = 0; i < 3; i++)
+		close(fds[i]);
+	close(served);
+}
+
 /* Clients and server are one process here. */
 static int allow_files(void **state)
 {
@@ -281,6 +312,7 @@ int main(void)
 		served(many_at_once),
 		served(one_too_many),
 		served(silent_ones_make_room),
+		served(no_descriptors),
 		served(answered_later),
 	};
 
