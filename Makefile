@@ -67,7 +67,7 @@ USER_SOURCES := $(wildcard user/*/*.c)
 INSIDE ?= 1
 ifeq ($(INSIDE),0)
 SKELETONS := $(filter-out build/inside.skel.h,$(SKELETONS))
-OTHER_INSIDE := $(addprefix user/datapath/,inside.c inside_links.c inside_open.c inside_processes.c)
+OTHER_INSIDE := $(addprefix user/datapath/,inside.c inside_links.c inside_near.c inside_open.c inside_processes.c)
 else
 OTHER_INSIDE := user/datapath/inside_none.c
 endif

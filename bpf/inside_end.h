@@ -5,6 +5,8 @@
 
 #include "inside_request.h"
 
+#include "packet.h"
+
 /* A handler returns. */
 SEC("uprobe")
 int weir_inside_end(struct pt_regs *ctx)
@@ -64,7 +66,7 @@ static __always_inline void inside_reclaim(void)
 	struct weir_inside_key key = {};
 	struct inside_reclaim reclaim;
 
-	if (!inside_running(inside_generation, inside_process_namespace, &key))
+	if (!inside_running(inside_generation, inside_process_namespace, false, &key))
 		return;
 	reclaim.process = key.process;
 	bpf_for_each_map_elem(&inside_seats, inside_reclaim_step, &reclaim, 0);
@@ -144,6 +146,21 @@ int weir_inside_sweep(struct __sk_buff *skb)
 	bpf_for_each_map_elem(&inside_seats, inside_sweep_step, NULL, 0);
 	bpf_for_each_map_elem(&inside_requests, inside_kept_step, NULL, 0);
 	bpf_for_each_map_elem(&inside_open, inside_open_step, NULL, 0);
+	return 0;
+}
+
+/* Likewise. Sets an entry's number, and nothing else of it (include/weir/inside/near.h). */
+SEC("tc")
+int weir_inside_near_number(struct __sk_buff *skb)
+{
+	struct weir_inside_numbered numbered;
+	struct weir_inside_near *near;
+
+	if (bpf_skb_load_bytes(skb, ETHERNET_BYTES, &numbered, sizeof(numbered)))
+		return 0;
+	near = bpf_map_lookup_elem(&inside_near, &numbered.at);
+	if (near)
+		*(volatile __u32 *)&near->id = numbered.id;
 	return 0;
 }
 

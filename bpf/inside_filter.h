@@ -47,7 +47,7 @@ int weir_inside_filter(struct pt_regs *ctx)
 	struct inside_request *r;
 
 	own_stack();
-	if (!inside_hits(ctx, &hit))
+	if (!inside_hits_asleep(ctx, &hit))
 		return 0;
 	r = inside_keep(hit.process, &hit.key, inside_register(ctx, hit.process->layout.filtered_in));
 	if (r)

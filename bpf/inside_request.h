@@ -8,6 +8,8 @@
 #ifndef WEIR_BPF_INSIDE_REQUEST_H
 #define WEIR_BPF_INSIDE_REQUEST_H
 
+#include "weir/inside/near.h"
+
 #include "inside_open.h"
 #include "inside_seats.h"
 #include "own_stack.h"
@@ -19,6 +21,13 @@ struct {
 	__type(key, __u32);
 	__type(value, struct weir_inside_process);
 } inside_processes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, WEIR_INSIDE_NEAR);
+	__type(key, __u32);
+	__type(value, struct weir_inside_near);
+} inside_near SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -76,14 +85,34 @@ WEIR_SELDOM __u32 inside_nested_process_id(struct task_struct *task)
 	return 0;
 }
 
-/* The server's process that runs, which these programs serve; NULL: it is none, as is every other one of the same binary. */
-static __always_inline struct weir_inside_process *inside_running(__u32 generation, bool nested,
+WEIR_SELDOM struct weir_inside_process *inside_far(__u32 id)
+{
+	return bpf_map_lookup_elem(&inside_processes, &id);
+}
+
+/* Not for a program that may sleep: while it does, the agent may write another one there. */
+static __always_inline struct weir_inside_process *inside_near_or_far(__u32 id)
+{
+	__u32 at = weir_inside_near_of(id);
+	struct weir_inside_near *near = bpf_map_lookup_elem(&inside_near, &at);
+
+	return WEIR_LIKELY(near) && WEIR_LIKELY(WEIR_FRESH(near->id) == id) ? &near->process : inside_far(id);
+}
+
+/*
+ * The server's process that runs, which these programs serve; NULL: it is none, as is every other one of the same binary. near: it is most
+ * likely served, and the program does not sleep.
+ */
+static __always_inline struct weir_inside_process *inside_running(__u32 generation, bool nested, bool near,
 								  struct weir_inside_key *key)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u32 process = WEIR_UNLIKELY(nested) ? inside_nested_process_id(task) : task->tgid;
-	struct weir_inside_process *found = bpf_map_lookup_elem(&inside_processes, &process);
+	struct weir_inside_process *found;
 
+	if (WEIR_UNLIKELY(!process)) /* a place of nobody's has this number */
+		return NULL;
+	found = near ? inside_near_or_far(process) : bpf_map_lookup_elem(&inside_processes, &process);
 	if (WEIR_UNLIKELY(!found || found->generation != generation))
 		return NULL;
 	if (WEIR_UNLIKELY(!inside_began_then(task, found->start)))
@@ -93,10 +122,10 @@ static __always_inline struct weir_inside_process *inside_running(__u32 generati
 }
 
 /* The same where a probe was hit, which may be another process' probe. */
-static __always_inline struct weir_inside_process *inside_process_by(const struct weir_inside_cookie *cookie,
+static __always_inline struct weir_inside_process *inside_process_by(const struct weir_inside_cookie *cookie, bool near,
 								     struct weir_inside_key *key)
 {
-	struct weir_inside_process *found = inside_running(cookie->generation, cookie->nested, key);
+	struct weir_inside_process *found = inside_running(cookie->generation, cookie->nested, near, key);
 
 	if (WEIR_UNLIKELY(!found) || WEIR_UNLIKELY(found->layout.set != cookie->set))
 		return NULL;
@@ -107,7 +136,7 @@ static __always_inline struct weir_inside_process *inside_process(struct pt_regs
 {
 	struct weir_inside_cookie cookie = weir_inside_cookie_of(bpf_get_attach_cookie(ctx));
 
-	return inside_process_by(&cookie, key);
+	return inside_process_by(&cookie, false, key);
 }
 
 static __always_inline struct weir_server *inside_server(const struct weir_inside_process *process)
@@ -128,17 +157,28 @@ struct inside_hit {
 	struct weir_inside_key key;
 };
 
-/* Is it a call in a process of a server that is attached? */
-static __always_inline bool inside_hits(struct pt_regs *ctx, struct inside_hit *hit)
+static __always_inline bool inside_hits_by(struct pt_regs *ctx, bool near, struct inside_hit *hit)
 {
 	struct weir_inside_cookie cookie = weir_inside_cookie_of(bpf_get_attach_cookie(ctx));
 
-	hit->process = inside_process_by(&cookie, &hit->key);
+	hit->process = inside_process_by(&cookie, near, &hit->key);
 	if (WEIR_UNLIKELY(!hit->process))
 		return false;
 	hit->server = inside_server(hit->process);
 	hit->key.goroutine = inside_goroutine(ctx);
 	return WEIR_LIKELY(hit->server) && WEIR_LIKELY(inside_has_begun_by(ctx, cookie.again));
+}
+
+/* Is it a call in a process of a server that is attached? */
+static __always_inline bool inside_hits(struct pt_regs *ctx, struct inside_hit *hit)
+{
+	return inside_hits_by(ctx, true, hit);
+}
+
+/* The same in a program that may sleep. */
+static __always_inline bool inside_hits_asleep(struct pt_regs *ctx, struct inside_hit *hit)
+{
+	return inside_hits_by(ctx, false, hit);
 }
 
 /* A request of this goroutine begins in this memory; what an earlier one has left is over. */

@@ -4,17 +4,12 @@
  * server lies, with words of it changed at random. Each comes to the probe, and each is counted once.
  */
 #include "attached.h"
+#include "inside_hit.h"
 
-#include <fcntl.h>
-#include <link.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include "base/cleanup.h"
-#include "datapath/inside.h"
-#include "inside/process.h"
 
 #define PAGE 4096UL
 #define ROUNDS 20000
@@ -81,35 +76,6 @@ struct memory {
 
 static struct memory *memory;
 static void *nowhere; /* mapped, and not to be read */
-
-static void hit(const void *request, const void *goroutine) __attribute__((noinline, noclone));
-
-extern const char inside_probed[];
-
-static void hit(const void *request, const void *goroutine)
-{
-	asm volatile("movq %1, %%r14\n\t"
-		     ".globl inside_probed\n"
-		     "inside_probed:\n\t"
-		     "nop"
-		     :
-		     : "a"(request), "r"(goroutine)
-		     : "r14", "memory");
-}
-
-static int find_offset(struct dl_phdr_info *info, size_t size, void *out)
-{
-	const __u64 at = (__u64)inside_probed - info->dlpi_addr;
-
-	(void)size;
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *header = &info->dlpi_phdr[i];
-
-		if (header->p_type == PT_LOAD && at >= header->p_vaddr && at < header->p_vaddr + header->p_memsz)
-			*(__u64 *)out = at - header->p_vaddr + header->p_offset;
-	}
-	return 1; /* the program comes first */
-}
 
 static struct weir_inside_layout layout = {
 	.user_itab = USER_ITAB,
@@ -218,57 +184,30 @@ static void change(void)
 		memory->text[random() % (long)sizeof(memory->text)] = (char)random();
 }
 
-static const enum weir_reason outcomes[] = {
-	WEIR_INSIDE_SEEN,     WEIR_INSIDE_UNREADABLE, WEIR_INSIDE_OTHER_USER,
-	WEIR_INSIDE_NOT_TEXT, WEIR_INSIDE_NO_ROOM,    WEIR_INSIDE_ON_WIRE,
-};
-
-static __u64 counted(void)
-{
-	__u64 all = 0;
-
-	for (size_t i = 0; i < sizeof(outcomes) / sizeof(*outcomes); i++)
-		all += counter(outcomes[i]);
-	return all;
-}
-
-/* This process is a server that is probed there. */
-static void look_into(struct datapath_binary *binary)
-{
-	struct inside_process this = { .id = getpid() };
-	struct datapath_process own = { .id = (__u32)this.id, .binary = binary };
-
-	done(inside_process_read(&this, &error));
-	own.process = (struct weir_inside_process){ .start = this.start, .layout = layout };
-	done(datapath_inside_sync(dp, &own, 1, &error));
-}
-
 static void probed(enum weir_inside_point point)
 {
-	CLEANUP_CLOSE int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	struct datapath_binary binary = { .device = 1, .inode = 1 + point, .fd = fd, .n_probes = 1 };
+	const struct datapath_binary binary = inside_hit_binary(point);
+	const struct datapath_process own = inside_hit_process(&binary, &layout);
 
-	assert_true(fd >= 0);
-	binary.probes[0].point = point;
-	dl_iterate_phdr(find_offset, &binary.probes[0].offset);
-	look_into(&binary);
+	done(datapath_inside_sync(dp, &own, 1, &error));
+	close(binary.fd);
 }
 
 static void fuzz(enum weir_inside_point point)
 {
 	probed(point);
 	make();
-	hit(&memory->request, &memory->goroutine);
+	inside_hit(&memory->request, &memory->goroutine);
 	assert_int_equal(counter(WEIR_INSIDE_SEEN), 1);
-	assert_int_equal(counted(), 1);
+	assert_int_equal(inside_hits_counted(), 1);
 	srandom(1);
 	for (int i = 2; i < ROUNDS; i++) {
 		make();
 		change();
-		hit(random() % 32 ? &memory->request : (const void *)word(),
-		    random() % 32 ? &memory->goroutine : (const void *)word());
+		inside_hit(random() % 32 ? &memory->request : (const void *)word(),
+			   random() % 32 ? &memory->goroutine : (const void *)word());
 		if (i % 100 == 0)
-			assert_int_equal(counted(), i);
+			assert_int_equal(inside_hits_counted(), i);
 	}
 	done(datapath_inside_sync(dp, NULL, 0, &error));
 }
@@ -306,13 +245,13 @@ static void test_keys_that_are_constants(void **state)
 	memory->contexts[0].parent = (struct interface){ VALUE_ITAB, &memory->contexts[1] };
 	memory->contexts[0].key = (struct interface){ KEY_TYPE, &keys[0] };
 	memory->contexts[1].key = (struct interface){ KEY_TYPE, &keys[1] };
-	hit(&memory->request, &memory->goroutine);
+	inside_hit(&memory->request, &memory->goroutine);
 	assert_int_equal(counter(WEIR_INSIDE_SEEN), 1);
 	assert_int_equal(mprotect(nowhere, PAGE, PROT_NONE), 0);
-	hit(&memory->request, &memory->goroutine);
+	inside_hit(&memory->request, &memory->goroutine);
 	assert_int_equal(counter(WEIR_INSIDE_SEEN), 2);
 	memory->contexts[0].key.data = &keys[2]; /* another one that nobody has read */
-	hit(&memory->request, &memory->goroutine);
+	inside_hit(&memory->request, &memory->goroutine);
 	assert_int_equal(counter(WEIR_INSIDE_UNREADABLE), 1);
 	layout.constants_from = layout.constants_to = 0;
 	done(datapath_inside_sync(dp, NULL, 0, &error));
@@ -332,14 +271,14 @@ static void test_peers(void **state)
 	for (int i = 1; i <= 4 * PEERS; i++) {
 		snprintf(peer, sizeof(peer), "192.0.2.%d:%d", i % PEERS, 40000 + i / 2 % 7);
 		memory->request.peer = text(peer);
-		hit(&memory->request, &memory->goroutine);
+		inside_hit(&memory->request, &memory->goroutine);
 		assert_int_equal(counter(WEIR_INSIDE_SEEN), i);
 		assert_int_equal(counter(WEIR_DRY_RUN_SHED), i > PEERS ? i - PEERS : 0);
 	}
 	/* No peer, though its text is that of one, and a zero: it has no token. */
 	memory->request.peer.length++;
 	memset((char *)memory->request.peer.at + memory->request.peer.length - 1, 0, 1);
-	hit(&memory->request, &memory->goroutine);
+	inside_hit(&memory->request, &memory->goroutine);
 	assert_int_equal(counter(WEIR_DRY_RUN_SHED), 3 * PEERS);
 	done(datapath_inside_sync(dp, NULL, 0, &error));
 }

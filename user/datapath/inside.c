@@ -26,8 +26,9 @@
 /* Those that are of this object alone. */
 static struct bpf_map *own_map(struct inside_bpf *skeleton, int i)
 {
-	struct bpf_map *const maps[] = { skeleton->maps.inside_processes, skeleton->maps.inside_requests,
-					 skeleton->maps.inside_seats, skeleton->maps.inside_open };
+	struct bpf_map *const maps[] = { skeleton->maps.inside_processes, skeleton->maps.inside_near,
+					 skeleton->maps.inside_requests, skeleton->maps.inside_seats,
+					 skeleton->maps.inside_open };
 
 	return i < (int)(sizeof(maps) / sizeof(*maps)) ? maps[i] : NULL;
 }
@@ -276,6 +277,8 @@ static int processes_clean(struct datapath *dp, const struct datapath_process *p
 	struct datapath_inside *inside = dp->inside;
 	int ret = inside_processes_drop_others(inside, processes, n, err);
 
+	if (!ret)
+		ret = inside_near_sync(inside, processes, n, err);
 	if (ret)
 		return ret;
 	inside_links_drop_unwanted(inside);

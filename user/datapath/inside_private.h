@@ -4,6 +4,7 @@
 #define WEIR_USER_DATAPATH_INSIDE_PRIVATE_H
 
 #include "datapath/inside.h"
+#include "datapath/private.h"
 #include "inside.skel.h"
 
 #define INSIDE_LINKS_MAX 1024
@@ -58,5 +59,13 @@ int inside_processes_write(struct datapath_inside *inside, const struct datapath
 			   struct error *err);
 int inside_processes_drop_others(struct datapath_inside *inside, const struct datapath_process *processes, size_t n,
 				 struct error *err);
+
+/* inside_near.c */
+/* Before `inside_processes` is changed: the process is found there, and not at once. */
+int inside_near_leave(const struct datapath_inside *inside, __u32 process);
+int inside_near_leave_if(const struct datapath_inside *inside, map_test *leaves, const void *arg);
+/* Once they are there and no others: those that have a place are found at once, as they are in `inside_processes`. */
+int inside_near_sync(const struct datapath_inside *inside, const struct datapath_process *processes, size_t n,
+		     struct error *err);
 
 #endif

@@ -19,6 +19,7 @@ static int process_write(int fd, const struct datapath_inside *inside, const str
 			 struct earlier *earlier)
 {
 	struct weir_inside_process wanted = process->process;
+	int ret;
 
 	wanted.generation = inside->generation;
 	memcpy(wanted.seed, inside->seed, sizeof(wanted.seed));
@@ -26,7 +27,8 @@ static int process_write(int fd, const struct datapath_inside *inside, const str
 	earlier->there = !bpf_map_lookup_elem(fd, &process->id, &earlier->process);
 	if (earlier->there && !memcmp(&earlier->process, &wanted, offsetof(struct weir_inside_process, learnt)))
 		return 0;
-	return bpf_map_update_elem(fd, &process->id, &wanted, BPF_ANY) ? -errno : 0;
+	ret = inside_near_leave(inside, process->id);
+	return ret ?: bpf_map_update_elem(fd, &process->id, &wanted, BPF_ANY);
 }
 
 static void process_put_back(int fd, const struct datapath_process *process, const struct earlier *earlier)
@@ -73,8 +75,11 @@ int inside_processes_drop_others(struct datapath_inside *inside, const struct da
 				 struct error *err)
 {
 	const struct wanted wanted = { processes, n };
-	int ret = map_drop_if(bpf_map__fd(inside->skeleton->maps.inside_processes), sizeof(__u32),
-			      sizeof(struct weir_inside_process), is_unwanted, &wanted);
+	int ret = inside_near_leave_if(inside, is_unwanted, &wanted);
+
+	if (!ret)
+		ret = map_drop_if(bpf_map__fd(inside->skeleton->maps.inside_processes), sizeof(__u32),
+				  sizeof(struct weir_inside_process), is_unwanted, &wanted);
 
 	return ret < 0 ? datapath_map_failed(err, ret, "inside_processes") : 0;
 }

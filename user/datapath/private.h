@@ -156,8 +156,11 @@ int datapath_proxies_set(struct datapath *dp, __u32 slot, const struct datapath_
 int datapath_server_read(struct datapath *dp, __u32 slot, struct weir_server *server, struct error *err);
 int datapath_server_write(struct datapath *dp, __u32 slot, const struct weir_server *server, struct error *err);
 
-/* Returns when programs that were running when this was called, and may have seen what was there before, have ended. */
-void datapath_wait_for_programs(void);
+/*
+ * Returns when programs that were running when this was called, and may have seen what was there before, have ended, but for those that may
+ * sleep. False: one may not have, because the kernel does not say when (nohz_full).
+ */
+bool datapath_wait_for_programs(void);
 
 /* A descriptor of the map with this number, which the caller closes, or a negative errno (limits.c). */
 int datapath_map_by_id(__u32 id);

@@ -79,11 +79,14 @@ int datapath_server_set(struct datapath *dp, __u32 slot, const struct weir_serve
 		       datapath_server_write(dp, slot, &whole, err);
 }
 
-void datapath_wait_for_programs(void)
+bool datapath_wait_for_programs(void)
 {
-	/* It waits for a grace period of RCU. It fails only with nohz_full CPUs: a tick or two are long enough there. */
-	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0))
+	/* It waits for a grace period of RCU. It fails only with nohz_full CPUs: a tick or two are mostly long enough there. */
+	bool waited = !syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+
+	if (!waited)
 		usleep(20000);
+	return waited;
 }
 
 int datapath_server_flags(struct datapath *dp, __u32 slot, __u32 flags, struct error *err)

@@ -5,6 +5,7 @@
  *
  *   map              type   key                        value
  *   inside_processes HASH   __u32 process (tgid)       struct weir_inside_process
+ *   inside_near      ARRAY  its place                  the same, of one process (near.h)
  *   inside_requests  HASH   struct weir_inside_key     what is kept between two probes of a request (bpf/inside.h)
  *   inside_seats     HASH   struct weir_inside_key     struct weir_inside_seats (seats.h)
  *   inside_open      HASH   struct weir_inside_key     struct weir_inside_open (open.h)
