@@ -7,6 +7,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
@@ -365,45 +366,98 @@ def test_one_override_of_ten_thousand(site):
         background.wait()
 
 
-@pytest.mark.alone
-def test_a_namespace_that_was_made_anew(world):
-    """What the agent holds is not the one that people mean: they are told."""
+@pytest.fixture
+def home(world):
+    """An agent that looks often, a server of a namespace, and a process that stays in there; it ends with who calls it."""
     world.weir.start("off", "--resync", 1)
-    namespace = world.namespace("again")
-    attach = ("attach", "web", "--port", 8080, "--netns", namespace.name)
-    assert "nobody listens on port 8080" in world.weir.run(*attach).stderr
-    eventually(lambda: world.weir.metrics()["workqueue_adds_total"]["servers",] >= 2, "the server is looked at")
-    assert world.weir.server()["problem"] is None
-    namespace.delete()
-    run("ip", "netns", "add", namespace.name)
-    recreated = f"its network namespace, {namespace.name}, was recreated"
-    eventually(lambda: recreated in (world.weir.server()["problem"] or ""), "that it is another one is seen")
-    eventually(lambda: world.weir.metrics()["workqueue_adds_total"]["servers",] >= 6, "it is looked at again")
-    assert world.weir.log().count("was recreated") == 1
-    world.weir("detach", "web")
-    assert "nobody listens on port 8080" in world.weir.run(*attach).stderr
-    eventually(lambda: world.weir.metrics()["workqueue_adds_total"]["servers",] >= 8, "the new one is looked at")
-    assert world.weir.server()["problem"] is None
-
-
-@pytest.mark.alone
-def test_a_namespace_that_was_deleted(world):
-    """Whoever has deleted it is told what keeps it. One in which a process still runs is limited as before."""
-    world.weir.start("off", "--resync", 1)
-    namespace = world.namespace("away")
-    attach = ("attach", "web", "--port", 8080, "--netns", namespace.name)
-    assert "nobody listens on port 8080" in world.weir.run(*attach).stderr
+    namespace = world.namespace("home")
+    done = world.weir.run("attach", "web", "--port", 8080, "--netns", namespace.name)
+    assert (done.returncode, "nobody listens on port 8080" in done.stderr) == (0, True)
     process = subprocess.Popen(namespace.command("sleep", "600"))
+    world.at_end(process.wait)
     world.at_end(process.kill)
     eventually(lambda: os.path.samefile(f"/proc/{process.pid}/ns/net", namespace.path), "it is in there")
-    world.namespaces.remove(namespace)
+    return namespace, process
+
+
+def looks(weir):
+    return weir.metrics()["workqueue_adds_total"]["servers",]
+
+
+def look(weir, times):
+    seen = looks(weir)
+    eventually(lambda: looks(weir) >= seen + times, "the server is looked at")
+
+
+def peer(world, namespace):
+    """A device that is there as long as the namespace is."""
+    other = world.namespace("other")
+    namespace.ip("link", "add", "one", "type", "veth", "peer", "name", "two", "netns", other.name)
+    return lambda: "two" in other.devices()
+
+
+@pytest.mark.alone
+def test_a_namespace_that_was_made_anew(world, home):
+    """As long as something runs in the one that the agent holds, that one is limited, and people are told. Then it is the new one."""
+    (namespace, process), weir = home, world.weir
+    look(weir, 2)
+    assert weir.server()["problem"] is None
+    is_there = peer(world, namespace)
     namespace.delete()
-    looked = world.weir.metrics()["workqueue_adds_total"]["servers",]
-    eventually(lambda: world.weir.metrics()["workqueue_adds_total"]["servers",] >= looked + 3, "the server is looked at")
-    assert world.weir.server()["problem"] is None
+    run("ip", "netns", "add", namespace.name)
+    recreated = f"its network namespace, {namespace.name}, was recreated: detach and attach"
+    eventually(lambda: recreated in (weir.server()["problem"] or ""), "that it is another one is seen")
+    look(weir, 4)
+    assert weir.log().count("was recreated") == 1 and weir.server()["mode"] == "limiting" and is_there()
     process.kill()
     process.wait()
-    gone = f"its network namespace, {namespace.name}, is gone, and no process or name leads to it: detach the server"
-    eventually(lambda: gone in (world.weir.server()["problem"] or ""), "that it is gone is seen")
-    world.weir("detach", "web")
-    assert world.weir.servers() == []
+    eventually(lambda: not is_there(), "the old one has ended")
+    eventually(lambda: weir.server()["mode"] == "limiting" and weir.server()["problem"] is None, "the new one is limited")
+    assert weir.log().count("is gone, and was let go") == 1
+    weir("detach", "web")
+
+
+@pytest.mark.alone
+def test_a_namespace_that_was_deleted(world, home):
+    """One in which a process still runs, or a socket listens, is limited as before. The agent does not keep the others."""
+    (namespace, process), weir = home, world.weir
+    is_there = peer(world, namespace)
+    with namespace.entered():
+        listener = socket.create_server(("127.0.0.1", 0))
+    world.namespaces.remove(namespace)
+    namespace.delete()
+    look(weir, 4)
+    assert weir.server()["problem"] is None and weir.server()["mode"] == "limiting"
+    process.kill()
+    process.wait()
+    look(weir, 4)
+    assert weir.server()["problem"] is None and is_there()
+    listener.close()
+    eventually(lambda: not is_there(), "it has ended")
+    gone = f"its network namespace, {namespace.name}, is gone: it is limited once there is one of that name"
+    eventually(lambda: weir.server()["problem"] == gone, "that it is not limited is told")
+    assert weir.server()["mode"] == "failed" and list(world.pins.glob("net-*")) == []
+    log = weir.log()
+    assert log.count("no process or name leads to it: the agent lets go of it soon") == 1
+    assert log.count(f'server "web": its network namespace, {namespace.name}, is gone, and was let go') == 1
+    run("ip", "netns", "add", namespace.name)
+    world.namespaces.append(namespace)
+    eventually(lambda: weir.server()["mode"] == "limiting" and weir.server()["problem"] is None, "the new one is limited")
+    weir("detach", "web")
+
+
+@pytest.mark.alone
+def test_the_namespace_of_another_process(world):
+    """The number of a process that has ended is given again: whose namespace that one has was never to be limited."""
+    weir = world.weir
+    weir.start("off", "--resync", 1)
+    namespace = world.namespace("away")
+    path = f"/proc/{os.getpid()}/task/{threading.get_native_id()}/ns/net"
+    with namespace.entered():
+        assert weir.run("attach", "web", "--port", 8080, "--netns", path).returncode == 0
+    world.namespaces.remove(namespace)
+    namespace.delete()
+    other = f"its network namespace, {path}, is that of another process now: detach the server, and attach it by the new one"
+    eventually(lambda: weir.server()["problem"] == other, "that it is another one is told")
+    assert weir.server()["mode"] == "failed" and list(world.pins.glob("net-*")) == []
+    weir("detach", "web", "--force")

@@ -69,11 +69,21 @@ static void net_free(struct net *net)
 	free(net);
 }
 
-static int leave(struct net *net, struct error *err)
+static int remove_all(struct net *net, struct error *err)
 {
 	CLEANUP_RETAKE struct agent *released = agent_release(net->agent);
 
 	return datapath_remove(net->dp, err);
+}
+
+int net_leave(struct net *net, struct error *err)
+{
+	int ret;
+
+	sweeper_leave(net);
+	ret = remove_all(net, err);
+	net_free(net);
+	return ret;
 }
 
 int net_settle(struct net *net, struct error *err)
@@ -87,10 +97,7 @@ int net_settle(struct net *net, struct error *err)
 		net_pace(net);
 		return ret;
 	}
-	sweeper_leave(net);
-	ret = leave(net, err);
-	net_free(net);
-	return ret;
+	return net_leave(net, err);
 }
 
 void nets_close(struct agent *agent)

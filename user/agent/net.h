@@ -48,6 +48,8 @@ int net_first_server(const struct agent *agent, __u64 cookie);
 struct net *net_add(struct agent *agent, int fd, __u64 cookie, struct datapath *dp);
 /* Follows what the servers now want of a namespace: its interfaces, or its end when no server is left. */
 int net_settle(struct net *net, struct error *err);
+/* Takes all out of it, and forgets it: even where that fails. No server may be in force there. */
+int net_leave(struct net *net, struct error *err);
 /* What a subject is called, as far as it is known; the caller frees it. NULL without memory. */
 char *net_name(struct net *net, __u64 subject);
 /* Leaves everything in force. */

@@ -101,7 +101,7 @@ static int repair(struct agent *agent, int slot, struct error *err)
 		return error_set(err, ret, "%s", why.text);
 	}
 	why = (struct error){ 0 };
-	server_check_netns(agent, server, &why); /* nothing that could be tried again */
+	server_check_netns(agent, slot, &why); /* nothing that could be tried again */
 	note_problem(agent, slot, "", &why);
 	return 0;
 }

@@ -15,8 +15,6 @@
 #include "base/json_list.h"
 #include "base/log.h"
 #include "rules/put.h"
-#include "sys/netns.h"
-#include "sys/netns_find.h"
 
 __u32 server_flags(const struct server *server, const struct net *net)
 {
@@ -64,6 +62,12 @@ int server_sync(struct net *net, int slot, struct error *err)
 									    identity_sync(net, slot, err);
 }
 
+/* Its number is given again when it has ended. */
+static bool is_of_process(const char *netns)
+{
+	return netns && !strncmp(netns, "/proc/", strlen("/proc/"));
+}
+
 /* The namespace may have been made anew since the server was attached: then it is another one, of another cookie. */
 static int bring_up(struct agent *agent, int slot, struct error *err)
 {
@@ -73,8 +77,17 @@ static int bring_up(struct agent *agent, int slot, struct error *err)
 	__u64 cookie;
 	int ret = net_open(agent, server, &fd, &cookie, err);
 
+	if (ret == -ENOENT && server->netns)
+		return error_set(err, ret,
+				 "its network namespace, %s, is gone: it is limited once there is one of that name",
+				 server->netns);
 	if (ret)
 		return ret;
+	if (server->netns_cookie != cookie && is_of_process(server->netns))
+		return error_set(
+			err, -ESTALE,
+			"its network namespace, %s, is that of another process now: detach the server, and attach it by the new one",
+			server->netns);
 	if (server->netns_cookie != cookie)
 		log_warning("server \"%s\": its network namespace has changed", server->name);
 	server->netns_cookie = cookie;
@@ -82,37 +95,6 @@ static int bring_up(struct agent *agent, int slot, struct error *err)
 	if (!ret)
 		ret = net_get(agent, fd, cookie, &net, err);
 	return ret ? ret : server_sync(net, slot, err);
-}
-
-/* Only what the agent holds keeps it, as far as can be seen from here. */
-static bool is_deserted(struct agent *agent, __u64 cookie)
-{
-	CLEANUP_RETAKE struct agent *released = agent_release(agent);
-	CLEANUP_CLOSE int fd = netns_find(cookie);
-
-	return fd < 0;
-}
-
-int server_check_netns(struct agent *agent, const struct server *server, struct error *err)
-{
-	CLEANUP_CLOSE int fd = -1;
-	__u64 cookie;
-	int ret;
-
-	if (!server->netns)
-		return 0;
-	ret = net_open(agent, server, &fd, &cookie, NULL);
-	if (ret == -ENOENT && is_deserted(agent, server->netns_cookie))
-		return error_set(
-			err, -ESTALE,
-			"its network namespace, %s, is gone, and no process or name leads to it: detach the server, which keeps it",
-			server->netns);
-	if (ret || cookie == server->netns_cookie)
-		return 0;
-	return error_set(
-		err, -ESTALE,
-		"its network namespace, %s, was recreated: detach and attach the server again to limit the new one",
-		server->netns);
 }
 
 int server_bring_up(struct agent *agent, int slot, struct error *err)
@@ -138,6 +120,15 @@ static int clear(struct net *net, int slot, struct error *err)
 	return datapath_server_clear(net->dp, slot, err);
 }
 
+void server_out_of_force(struct agent *agent, int slot)
+{
+	agent->servers[slot].in_force = false;
+	agent->servers[slot].traced = false;
+	agent->servers[slot].deserted = 0;
+	memset(&agent->servers[slot].rates, 0, sizeof(agent->servers[slot].rates));
+	server_listen(agent, slot);
+}
+
 int server_end(struct agent *agent, int slot, struct error *err)
 {
 	struct server *server = agent->state.servers[slot];
@@ -152,12 +143,10 @@ int server_end(struct agent *agent, int slot, struct error *err)
 	if (net)
 		limits_taken_forget(net);
 	agent->state.servers[slot] = NULL;
-	agent->servers[slot].in_force = false;
+	server_out_of_force(agent, slot);
 	agent->servers[slot].tried = false;
 	memset(agent->servers[slot].drift, 0, sizeof(agent->servers[slot].drift));
-	memset(&agent->servers[slot].rates, 0, sizeof(agent->servers[slot].rates));
 	identity_forget(agent, slot);
-	server_listen(agent, slot);
 	reconcile_forget(agent, server->name);
 	metrics_top_forget(&agent->top, server->name);
 	if (agent->ended)

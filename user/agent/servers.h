@@ -12,12 +12,12 @@ __u32 server_flags(const struct server *server, const struct net *net);
 int server_apply_flags(struct agent *agent, int slot, struct error *err);
 /* Puts a server and its limits in force, or takes it over unchanged. A failure is also kept as its problem. */
 int server_bring_up(struct agent *agent, int slot, struct error *err);
-/* -ESTALE: what it was attached by names another network namespace now, or none. The agent holds the old one, which is still limited. */
-int server_check_netns(struct agent *agent, const struct server *server, struct error *err);
 /* Brings what the kernel has of a server, and its namespace, in line with the state: what is right is left alone. */
 int server_sync(struct net *net, int slot, struct error *err);
 /* Takes a server out of the kernel and the state. Its connections must not need translating any more. */
 int server_end(struct agent *agent, int slot, struct error *err);
+/* Forgets what is so only of one that is in force. */
+void server_out_of_force(struct agent *agent, int slot);
 /* Warns the client who changes a server that could not be put in force: the kernel has what it had. */
 void server_tell_failed(const struct agent *agent, int slot, json_t *result);
 /* The slot that a command names, or the only one there is. -ENOENT; -EBUSY when it is draining. */
@@ -36,6 +36,18 @@ int server_check_home(json_t *inode, struct error *err);
 int server_check_hooks(struct agent *agent, int fd, struct server *server, struct error *err);
 /* -EOPNOTSUPP: it wants what is held to be paced, and that cannot be. */
 int server_check_pace(const struct server *server, const struct net *net, struct error *err);
+
+/* --- deserted.c */
+
+/*
+ * -ESTALE: what it was attached by names another network namespace now, or none. The agent holds the old one, which is still limited. Where
+ * nothing else leads to that one either, this is noted.
+ */
+int server_check_netns(struct agent *agent, int slot, struct error *err);
+/* Is there a namespace of which this was noted twice? */
+bool nets_given_up(const struct agent *agent);
+/* Lets go of those. Their servers stay attached, and are in force again when there is a namespace of that name. A job. */
+void nets_let_go(struct agent *agent);
 
 /* --- unheard.c */
 

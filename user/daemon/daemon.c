@@ -188,7 +188,7 @@ static void tick(evutil_socket_t fd, short what, void *context)
 {
 	struct service *service = context;
 	struct agent *agent = &service->agent;
-	bool draining, inside, unheard;
+	bool draining, inside, unheard, given_up;
 
 	(void)fd;
 	(void)what;
@@ -198,12 +198,15 @@ static void tick(evutil_socket_t fd, short what, void *context)
 	draining = servers_draining(agent);
 	inside = inside_wanted(agent);
 	unheard = servers_unheard(agent);
+	given_up = nets_given_up(agent);
 	trace_refresh(agent);
 	agent_unlock(agent);
 	if (draining)
 		jobs_add(agent, servers_drain);
 	if (inside)
 		jobs_add(agent, inside_follow);
+	if (given_up)
+		jobs_add(agent, nets_let_go);
 	/* Soon, so that nobody reads it who has just started the server. */
 	if (unheard)
 		jobs_add(agent, servers_listen);
