@@ -8,6 +8,8 @@
 
 #include "../array_size.h"
 #include "base/rate.h"
+#include "datapath/inside_private.h"
+#include "inside.skel.h"
 #include "weir.skel.h"
 
 struct datapath *dp;
@@ -20,11 +22,15 @@ const char ok[] = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
 /* Arrays that programs count in; the other maps of theirs are emptied. */
 static void map_zero(int fd, const struct bpf_map_info *map)
 {
-	CLEANUP_FREE void *none = calloc(1, map->value_size);
+	CLEANUP_FREE __u32 *keys = calloc(map->max_entries, sizeof(*keys));
+	CLEANUP_FREE void *none = calloc(map->max_entries, map->value_size);
+	__u32 n = map->max_entries;
 
+	assert_non_null(keys);
 	assert_non_null(none);
-	for (__u32 i = 0; i < map->max_entries; i++)
-		assert_int_equal(bpf_map_update_elem(fd, &i, none, BPF_ANY), 0);
+	for (__u32 i = 0; i < n; i++)
+		keys[i] = i;
+	assert_int_equal(bpf_map_update_batch(fd, keys, none, &n, NULL), 0);
 }
 
 static void map_empty(int fd)
@@ -74,6 +80,8 @@ int attached_open(void **state)
 int attached_close(void **state)
 {
 	(void)state;
+	if (dp->inside)
+		done(datapath_inside_sync(dp, NULL, 0, &error));
 	return --users ? 0 : datapath_teardown((void **)&dp);
 }
 
@@ -110,6 +118,20 @@ int attached_setup(void **state)
 	egress = bpf_program__fd(dp->skeleton->progs.weir_egress);
 	done(datapath_server_set(dp, 0, &server, &listen, 1, NULL, 0, &error));
 	return 0;
+}
+
+void look_into_nobody(void)
+{
+	static const struct datapath_binary no_probes = { .fd = -1 };
+	static const struct datapath_process nobody = { .id = UINT32_MAX, .binary = &no_probes };
+	struct bpf_map *map;
+
+	done(datapath_inside_sync(dp, &nobody, 1, &error));
+	bpf_object__for_each_map (map, dp->inside->skeleton->obj) {
+		if (!strncmp(bpf_map__name(map), "inside_", 7) && !bpf_map__is_internal(map) &&
+		    map != dp->inside->skeleton->maps.inside_processes)
+			map_empty(bpf_map__fd(map));
+	}
 }
 
 static void record_drop(void *arg, const struct weir_trace_record *record)

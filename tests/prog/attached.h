@@ -45,6 +45,8 @@ int attached_open(void **state);
 int attached_close(void **state);
 int attached_setup(void **state);
 int attached_teardown(void **state);
+/* The test's processes are looked into no more. The programs stay for the file's next test, and nothing that they have kept. */
+void look_into_nobody(void);
 void limit(enum weir_builtin_limit builtin, const char *qps, __u64 burst);
 __u64 counter(enum weir_reason reason);
 /* Makes a connection whose handshake is done, a new one in place of the one before. */

@@ -71,7 +71,12 @@ int frames_open(void **state)
 
 int frames_close(void **state)
 {
+	const char *const nowhere[] = { "none" };
+	const struct datapath_interfaces none = { .names = nowhere, .n = 1 };
+
 	listen_with(0);
+	done(datapath_links_sync(dp, &none, &error));
+	assert_int_equal(inside("ip link del x0"), 0);
 	return attached_close(state);
 }
 
@@ -137,14 +142,26 @@ void address_drop(bool ipv6)
 	assert_int_equal(bpf_map_delete_elem(bpf_map__fd(dp->xdp->maps.own_addresses), flow.server), 0);
 }
 
+int frame_runs;
+
+static void run_both(struct frame_test tests[2], const struct packet *p)
+{
+	for (int i = 0; i < 2; i++) {
+		tests[i] = (struct frame_test){ .program = programs[i], .packet = p };
+		assert_int_equal(call_inside(run_inside, &tests[i]), 0);
+		frame_runs++;
+	}
+}
+
+/* A cookie's number is another one from one minute to the next, which may end between the two. */
 int frame_run(struct packet *p)
 {
 	static struct frame_test tests[2];
 
-	for (int i = 0; i < 2; i++) {
-		tests[i] = (struct frame_test){ .program = programs[i], .packet = p };
-		assert_int_equal(call_inside(run_inside, &tests[i]), 0);
-	}
+	frame_runs = 0;
+	run_both(tests, p);
+	if (tests[0].verdict == XDP_TX && memcmp(tests[0].out.bytes, tests[1].out.bytes, tests[0].out.length) != 0)
+		run_both(tests, p);
 	assert_int_equal(tests[0].verdict, tests[1].verdict);
 	assert_int_equal(tests[0].out.length, tests[1].out.length);
 	assert_memory_equal(tests[0].out.bytes, tests[1].out.bytes, tests[0].out.length);

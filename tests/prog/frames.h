@@ -5,7 +5,7 @@
 
 #include "limited.h"
 
-/* Around all tests of a program, instead of attached_open() and _close(): with XDP, and a listener. */
+/* Around all tests of a file, instead of attached_open() and _close(): with XDP, and a listener. */
 int frames_open(void **state);
 int frames_close(void **state);
 
@@ -24,6 +24,8 @@ int frame_verdict(const struct packet *p);
 int native_verdict(const struct packet *p);
 /* As frame_verdict(). The frame becomes what the programs have made of it, which must be the same. */
 int frame_run(struct packet *p);
+/* How often the programs have run for the latest frame. */
+extern int frame_runs;
 /* As a frame of a device that has native mode, by the program for it: what that sends back leaves by the device. */
 void frame_live(const char *device, const struct packet *p);
 /* Puts tags in front of what the frame has: kind, control, kind, control, ... */

@@ -329,7 +329,7 @@ static void test_a_limit_with_rules(void **state)
 
 #define BOX(name) cmocka_unit_test_setup_teardown(test_##name, setup, attached_teardown)
 
-int main(void)
+ATTACHED_TESTS
 {
 	const struct CMUnitTest tests[] = {
 		BOX(an_address),

@@ -56,7 +56,7 @@ static void test_as_long_as_its_process(void **state)
 	done(datapath_inside_sweep(dp, &error));
 	assert_true(is_kept(own.id, 1));
 	assert_false(is_kept(other, 1));
-	done(datapath_inside_sync(dp, NULL, 0, &error));
+	look_into_nobody();
 }
 
 /* A verdict is over where nothing is refused any more: back in `answer`, it would be that of its goroutine's next request. */
@@ -77,7 +77,7 @@ static void test_a_verdict_ends_with_the_refusing(void **state)
 	done(datapath_inside_sync(dp, &own, 1, &error));
 	assert_false(is_kept(own.id, 1));
 	assert_true(is_kept(own.id, 2));
-	done(datapath_inside_sync(dp, NULL, 0, &error));
+	look_into_nobody();
 }
 
 /* The generation of the programs that serve a process; 0: none do. */
@@ -114,7 +114,7 @@ static void test_too_many_processes(void **state)
 	assert_int_equal(served_by(many[7].id), dp->inside->generation);
 	assert_int_equal(served_by(many[6].id), 0);
 	assert_int_equal(served_by(many[8].id), 0);
-	done(datapath_inside_sync(dp, NULL, 0, &error));
+	look_into_nobody();
 }
 
 /* Other programs are to take over, and one of their probes cannot be attached: the earlier ones go on. */
@@ -138,7 +138,7 @@ static void test_a_switch_that_fails(void **state)
 	assert_ptr_not_equal(dp->inside, before);
 	assert_int_equal(served_by(own.id), dp->inside->generation);
 	assert_true(is_pinned(dp->inside));
-	done(datapath_inside_sync(dp, NULL, 0, &error));
+	look_into_nobody();
 }
 
 /* A map of a build that had fewer places is taken as it is: what its programs serve is handed over in one step, in the same map. */
@@ -154,6 +154,7 @@ static void test_fewer_places(void **state)
 	(void)state;
 	assert_true(earlier >= 0);
 	assert_int_equal(bpf_map_update_elem(earlier, &own.id, &there, BPF_ANY), 0);
+	done(datapath_inside_sync(dp, NULL, 0, &error));
 	pins_path(path, dp->dir, "inside_processes");
 	assert_int_equal(bpf_obj_pin(earlier, path), 0);
 	done(datapath_inside_sync(dp, &own, 1, &error));
@@ -163,7 +164,7 @@ static void test_fewer_places(void **state)
 	done(datapath_inside_sync(dp, NULL, 0, &error));
 	done(datapath_inside_sync(dp, &own, 1, &error));
 	assert_int_equal(bpf_map__max_entries(dp->inside->skeleton->maps.inside_processes), WEIR_MAX_INSIDE_PROCESSES);
-	done(datapath_inside_sync(dp, NULL, 0, &error));
+	look_into_nobody();
 }
 
 ATTACHED_TESTS

@@ -263,7 +263,7 @@ static void test_any_bytes(void **state)
 
 #define XDP_TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, attached_teardown)
 
-int main(void)
+ATTACHED_TESTS
 {
 	const struct CMUnitTest tests[] = {
 		XDP_TEST(headers),	    XDP_TEST(every_truncation), XDP_TEST(what_tc_sees_to),

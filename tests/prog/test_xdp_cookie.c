@@ -97,7 +97,7 @@ static void answer_of(struct packet *p, size_t tags, struct seen *seen)
 
 	memcpy(macs, p->bytes, 12);
 	assert_int_equal(frame_run(p), XDP_TX);
-	assert_int_equal(counter(WEIR_ADMISSION_XDP_COOKIE) - before, 2);
+	assert_int_equal(counter(WEIR_ADMISSION_XDP_COOKIE) - before, frame_runs);
 	assert_memory_equal(p->bytes, macs + 6, 6);
 	assert_memory_equal(p->bytes + 6, macs, 6);
 	p->length -= 4 * tags;
@@ -502,9 +502,15 @@ static void test_marks(void **state)
 	assert_answers(&packet, 0);
 }
 
+static int close_all(void **state)
+{
+	setting(1);
+	return frames_close(state);
+}
+
 #define COOKIE_TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, attached_teardown)
 
-int main(void)
+ATTACHED_TESTS
 {
 	const struct CMUnitTest tests[] = {
 		COOKIE_TEST(headers),
@@ -525,5 +531,5 @@ int main(void)
 		COOKIE_TEST(marks),
 	};
 
-	return cmocka_run_group_tests_name("xdp cookie", tests, frames_open, frames_close);
+	return cmocka_run_group_tests_name("xdp cookie", tests, frames_open, close_all);
 }
