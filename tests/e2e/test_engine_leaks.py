@@ -54,9 +54,26 @@ def map_entries(site, name):
     return [entry["formatted"] for entry in json.loads(dump.stdout)]
 
 
+def connections(namespace, port, state):
+    """The ends of sockets on this side and on the other one."""
+    return {tuple(line.split()[-2:]) for line in namespace.run("ss", "-Htn", "state", *state, port).splitlines()}
+
+
+def half_ended(site):
+    """What the server still has of connections that its client has ended."""
+    port = site.server.port
+    served = connections(site.place.server_ns, f"sport = :{port}", ("connected", "exclude", "time-wait"))
+    kept = connections(site.place.client_ns, f"dport = :{port}", ("established",))
+    return {(client, server) for server, client in served} - kept
+
+
 def check_nothing_taken(site):
-    """At once: far sooner than the ten seconds after which a RST is believed when no socket tells its end."""
-    eventually(lambda: taken(site) == [0] * len(LIMITS), "every in-flight counter reads 0", patience_s=5)
+    """
+    With the end of a server's socket, and not some time later: where no socket tells its end, a RST is believed after ten seconds.
+    An answer that a client has got has given back its seat before.
+    """
+    eventually(lambda: not half_ended(site), "the server's sockets have ended where their clients have")
+    assert taken(site) == [0] * len(LIMITS), "an in-flight counter does not read 0"
     assert not [seat for entry in map_entries(site, "busy") for seat in entry["value"]["seats"] if seat["taken"]]
     assert not [entry for entry in map_entries(site, "in_flight") if entry["value"]["word"] & 0xffffffff]
 

@@ -14,7 +14,7 @@ from lib.flood import flood
 from lib.netns import Place, add_addresses
 from lib.process import eventually
 from test_links import make_device
-from test_admission import (NO_PROXY, RATE, REFUSED_S, attempts, connect, connects, dry_run_and_pause, limit,
+from test_admission import (NO_PROXY, RATE, attempts, connect, connects, dry_run_and_pause, limit,
                             taken)
 
 pytestmark = pytest.mark.together
@@ -292,7 +292,7 @@ def test_the_box_of_an_address(world, family):
     """Who asks again before the penalty is over is held until then, agent or none. A first refusal is only told."""
     site = world.site(world.veth(family))
     site.attach(*NO_PROXY, "--xdp", "generic")
-    penalty_s = round(25 * REFUSED_S)  # all below but the last is over before
+    penalty_s = 20  # all below but the last is over before
     site.weir("limit", "set", "hasty", "--key", "source", "--qps", 1 / penalty_s, "--burst", 1, "--penalty",
               f"exponential:{penalty_s}s..{penalty_s}s")
     client = site.client()
@@ -303,7 +303,7 @@ def test_the_box_of_an_address(world, family):
     site.weir.kill()
     client.ask("/late")
     assert connect(site) == "timeout"
-    assert not client.readable(REFUSED_S)
+    assert not client.readable(0.4)
     eventually(lambda: isinstance(connect(site), socket.socket), "the penalty is over")
     assert client.check(client.read(), "/late") == 200
     site.weir.start()

@@ -13,8 +13,7 @@ for name in [name for name in os.environ if name.startswith("WEIR_") and not nam
 
 # Of a machine that is busy enough an agent that loads its programs gets too little in a minute. It is waited for this long only where a test
 # fails.
-PATIENCE_USUAL_S = 180
-PATIENCE_S = int(os.environ.get("PATIENCE_S", PATIENCE_USUAL_S))
+PATIENCE_S = int(os.environ.get("PATIENCE_S", 180))
 
 
 def run(*words, timeout=PATIENCE_S, **options):
