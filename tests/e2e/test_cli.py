@@ -7,6 +7,8 @@ import pytest
 
 from lib.weir import Weir
 
+pytestmark = pytest.mark.together
+
 COMMANDS = ["agent", "attach", "detach", "pause", "resume", "limit set", "limit delete", "limit list", "max-in-flight",
             "status",
             "metrics", "version", "help"]
@@ -194,6 +196,7 @@ def test_refusals_change_nothing(site):
     assert asked_for(site) == before
 
 
+@pytest.mark.alone
 def test_attach_from_another_namespace(world):
     """`this namespace` would be another one than the agent's."""
     site = world.site()
@@ -290,6 +293,7 @@ def test_status(site):
     assert "name: web" in site.weir("status", "-o", "yaml")
 
 
+@pytest.mark.alone
 def test_status_of_nothing(world):
     world.weir.start()
     assert world.weir.json("status")["servers"] == []
@@ -309,6 +313,7 @@ def test_hostile_names_are_shown_harmlessly(site):
     assert top["subject"].isprintable() and top["subject"].startswith("ev")
 
 
+@pytest.mark.alone
 def test_directories_by_option(world):
     """--state-dir and --pin-dir stand for the variables, before or behind the command."""
     world.weir.start()

@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
 """On a full disk nothing is changed, but what is to be turned off is off all the same, also for agents that come later."""
 import errno
+import os
 
 import pytest
 
+from lib.common import Common
 from lib.process import eventually, run
+from lib.worlds import RUN
+
+pytestmark = pytest.mark.together
 
 
 class Disk:
@@ -13,7 +18,8 @@ class Disk:
     def __init__(self, directory):
         self.directory, self.filler = directory, directory / "filler"
         directory.mkdir(exist_ok=True)
-        run("mount", "-t", "tmpfs", "-o", "size=64k", "weir-test", directory)
+        if not os.path.ismount(directory):
+            run("mount", "-t", "tmpfs", "-o", "size=256k", "weir-test", directory)
 
     def fill(self):
         with open(self.filler, "wb", buffering=0) as file:
@@ -30,13 +36,26 @@ class Disk:
         self.directory.rmdir()
 
 
+@pytest.fixture(scope="module")
+def commons(tmp_path_factory, bpffs):
+    """An agent whose state directory is such a disk."""
+    directory = tmp_path_factory.mktemp("disk")
+    disk = Disk(directory / "state")
+    common = Common(f"weir-disk-{RUN}", directory, bpffs, ())
+    yield lambda _options: common
+    common.end()
+    disk.end()
+
+
 @pytest.fixture
 def disk(world):
+    common = os.path.ismount(world.weir.state_dir)
     disk = Disk(world.weir.state_dir)
     yield disk
     # The world's end comes later, and wants a state directory that is not full.
     disk.filler.unlink(missing_ok=True)
-    world.at_end(disk.end)
+    if not common:
+        world.at_end(disk.end)
 
 
 @pytest.fixture
@@ -156,6 +175,7 @@ def test_a_limit_on_the_size_of_files(world):
     site.weir("resume")
 
 
+@pytest.mark.alone
 def test_uninstall(site, world):
     warned(site.weir, "pause")
     site.weir("uninstall", "--force")
@@ -163,6 +183,7 @@ def test_uninstall(site, world):
     world.weir.log_path.unlink()
 
 
+@pytest.mark.alone
 def test_uninstall_of_what_is_read_only(site, world, disk):
     """A file system that has become read-only keeps nothing in force; what stays on it is named."""
     disk.empty()

@@ -5,10 +5,14 @@ import re
 
 import pytest
 
+pytestmark = pytest.mark.together
+
 
 @pytest.fixture
 def site(world):
+    """Nothing is known yet of what was asked before."""
     site = world.site()
+    world.forget("history")
     site.attach()
     return site
 

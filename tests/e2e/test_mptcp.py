@@ -8,6 +8,8 @@ from lib.process import eventually
 from lib.raw import ACK, tcp_segment
 from lib.server import EchoServer
 
+pytestmark = pytest.mark.together
+
 MPTCP = 262  # socket.IPPROTO_MPTCP has it since Python 3.10
 TCP_IS_MPTCP = 43
 

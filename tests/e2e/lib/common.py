@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """What the tests that are marked `together` have in common, one after the other."""
 import functools
+import shutil
 
 from lib import inside, netns
 from lib.world import World
@@ -103,6 +104,14 @@ class Lent(World):
 
     def keep(self):
         self.common.keep()
+
+    def forget(self, *names):
+        """Files and folders of the agent's are not there any more: the next one begins them anew."""
+        weir = self.weir
+        weir.stop()
+        for path in (weir.state_dir / name for name in names):
+            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+        weir.start(*weir.usual)
 
     def end_weir(self):
         weir = self.common.weir
