@@ -74,10 +74,10 @@ struct agent {
 		struct error warning;	   /* what is unwise about them */
 		char *unheard; /* owned: on which of its ports nobody listened lately. NULL: there is none, or it is not known */
 		struct identity_read read;
-		struct inside_server *inside;  /* whom it is looked into (inside.c); NULL: nobody yet */
-		unsigned int deserted;	       /* looks in a row at a namespace that only the agent keeps (deserted.c) */
-		bool traced;		       /* its requests are, for some reader */
-		struct rates rates;	       /* as it was asked lately (rates.h) */
+		struct inside_server *inside; /* whom it is looked into (inside.c); NULL: nobody yet */
+		unsigned int deserted;	      /* looks in a row at a namespace that only the agent keeps (deserted.c) */
+		bool traced;		      /* its requests are, for some reader */
+		struct rates rates;	      /* as it was asked lately (rates.h) */
 		__u64 drift[DATAPATH_N_PARTS]; /* what others had changed, and was repaired */
 	} servers[WEIR_MAX_SERVERS];
 	struct net *nets;
