@@ -62,6 +62,29 @@ def test_persist(world, kept):
     assert "bob" not in world.weir("export") and site.status()["mode"] == "limiting"
 
 
+def test_overrides_added(world, kept):
+    """Those that are set one by one are added to the files. They outlive a kill; an agent that stops leaves what earlier versions read."""
+    files = world.weir.state_dir / "state.json", kept / "state.json"
+    world.weir.start("off", "--persist")
+    site = world.site()
+    site.attach()
+    site.limit("user", burst=3)
+    for n in range(20):
+        site.limit("user", f"u-{n % 15}", burst=n + 1)
+    before = world.weir("export")
+    assert files[0].read_text() == files[1].read_text() and files[0].read_text().count("\n") > 1
+    world.weir.kill()
+    world.weir.start("off")
+    assert world.weir("export") == before
+    world.weir.stop()
+    overrides = json.loads(files[0].read_text())["servers"]["0"]["limits"][0]["overrides"]
+    assert [(each["subject"], each["burst"]) for each in overrides] == [(f"u-{n}", n + 1 if n > 4 else n + 16) for n in range(15)]
+    world.weir.start("off")
+    restart_machine(world)
+    world.weir.start("off", "--persist")
+    assert world.weir("export") == before
+
+
 def test_not_persisted(world, kept):
     site = world.site()
     site.attach()

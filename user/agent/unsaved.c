@@ -52,6 +52,14 @@ static int save(struct agent *agent, struct error *err)
 	return state_save(&agent->state, agent->options->state_dir, err);
 }
 
+static int save_override(struct agent *agent, int slot, const struct limit *limit, const struct override *override,
+			 struct error *err)
+{
+	CLEANUP_RETAKE struct agent *released = agent_release(agent);
+
+	return state_save_override(&agent->state, slot, limit, override, agent->options->state_dir, err);
+}
+
 int agent_save(struct agent *agent, struct error *err)
 {
 	int ret = save(agent, err);
@@ -62,6 +70,24 @@ int agent_save(struct agent *agent, struct error *err)
 	agent->unsaved.text[0] = '\0';
 	drop_notes(agent);
 	return 0;
+}
+
+int agent_save_override(struct agent *agent, int slot, const struct limit *limit, const struct override *override,
+			struct error *err)
+{
+	if (agent->unsaved.text[0])
+		return agent_save(agent, err);
+	return save_override(agent, slot, limit, override, err);
+}
+
+void agent_save_last(struct agent *agent)
+{
+	struct error err;
+
+	agent_work_begin(agent);
+	if (agent->state.saved.lines && agent_save(agent, &err))
+		log_error("%s", err.text);
+	agent_work_end(agent);
 }
 
 void agent_save_off(struct agent *agent, int slot, const char *name, enum unsaved how)

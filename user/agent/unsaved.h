@@ -18,6 +18,11 @@ enum unsaved {
 
 /* Saves the state; no note is needed any more then. */
 int agent_save(struct agent *agent, struct error *err);
+/* The same where this override is all that is other than it was. */
+int agent_save_override(struct agent *agent, int slot, const struct limit *limit, const struct override *override,
+			struct error *err);
+/* For who reads the state after this agent, which may be an earlier version: it is one line then. */
+void agent_save_last(struct agent *agent);
 /* Saves that a server is off, or notes it; agent->unsaved says why then. */
 void agent_save_off(struct agent *agent, int slot, const char *name, enum unsaved how);
 /*

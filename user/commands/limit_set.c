@@ -160,12 +160,13 @@ static int change_default(struct agent *agent, int slot, struct limit *limit, co
 }
 
 /* An override of a group's limit is one more group that has a count, and that must be known. */
-static int prepare_override(struct agent *agent, int slot, const struct limit *limit, bool *groups_changed,
-			    struct error *err)
+static int prepare_override(struct agent *agent, int slot, const struct limit *limit, const struct override *override,
+			    bool *groups_changed, struct error *err)
 {
 	if (limit->key & WEIR_KEY_GROUP)
 		return prepare(agent, slot, groups_changed, err);
-	return state_check_room(&agent->state, agent->state.servers[slot], err) ?: limits_save(agent, err);
+	return state_check_room(&agent->state, agent->state.servers[slot], err) ?:
+		       agent_save_override(agent, slot, limit, override, err);
 }
 
 static int bring_in_override(struct agent *agent, int slot, const struct limit *limit, const struct override *override,
@@ -191,7 +192,7 @@ static int change_override(struct agent *agent, int slot, struct limit *limit, c
 		return error_set(err, -ENOMEM, "out of memory");
 	else
 		override = &limit->overrides[limit->n_overrides - 1];
-	prepared = prepare_override(agent, slot, limit, &groups_changed, err);
+	prepared = prepare_override(agent, slot, limit, override, &groups_changed, err);
 	ret = prepared ?: bring_in_override(agent, slot, limit, override, groups_changed, err);
 	if (!ret)
 		return 0;

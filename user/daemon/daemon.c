@@ -390,9 +390,11 @@ static void finish(struct service *service)
 	control_close(service->control);
 	metrics_http_close(service->http);
 	follow_close(agent);
-	/* A start that failed has counted nothing. */
-	if (atomic_load(&agent->ready))
+	/* A start that failed has counted nothing, and leaves what is there. */
+	if (atomic_load(&agent->ready)) {
 		history_write(agent);
+		agent_save_last(agent);
+	}
 	jobs_free(agent);
 	nets_close(agent);
 	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++)

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/regular.h"
 #include "policy/policy.h"
+#include "saved/lines.h"
 #include "saved/saved.h"
 #include "saved/text.h"
 #include "sys/boot_id.h"
@@ -68,7 +69,7 @@ static int state_to_text(const struct state *state, which_server *which, struct 
 	text_add_string(out, boot_id);
 	text_add(out, ",\"servers\":{");
 	ret = write_servers(state, which, out, all);
-	text_add(out, "}}");
+	text_add(out, "}}\n");
 	ret = out->failed ? -ENOMEM : ret;
 	return ret ? error_set(err, ret, "cannot save the state: out of memory") : 0;
 }
@@ -132,25 +133,28 @@ static int put_in_place(const char *state_dir, struct error *err)
 	return ret ?: sync_dir(state_dir, err);
 }
 
-static int write_both(const struct state *state, const char *state_dir, struct error *err)
+/* *size: of each file; 0: they do not say the same. */
+static int write_both(const struct state *state, const char *state_dir, size_t *size, struct error *err)
 {
 	CLEANUP_TEXT struct text text = { 0 };
-	bool all = false;
+	bool same = true, all;
 	int ret = 0;
 
 	if (state->persist_dir)
-		ret = state_to_text(state, server_persisted, &text, &all, err) ?:
+		ret = state_to_text(state, server_persisted, &text, &same, err) ?:
 			      write_fresh(&text, state->persist_dir, err);
 	/* Most often both files say the same. */
-	if (!ret && !all)
+	if (!ret && !(state->persist_dir && same))
 		ret = state_to_text(state, server_itself, &text, &all, err);
+	*size = same ? text.used : 0;
 	return ret ?: write_fresh(&text, state_dir, err);
 }
 
 /* Both are written before one takes its place: a full disk leaves both as they were. */
-int state_save(const struct state *state, const char *state_dir, struct error *err)
+int state_save(struct state *state, const char *state_dir, struct error *err)
 {
-	int ret = write_both(state, state_dir, err);
+	size_t size = 0;
+	int ret = write_both(state, state_dir, &size, err);
 
 	if (!ret && state->persist_dir)
 		ret = put_in_place(state->persist_dir, err);
@@ -159,8 +163,29 @@ int state_save(const struct state *state, const char *state_dir, struct error *e
 		drop_fresh(state_dir);
 		if (state->persist_dir)
 			drop_fresh(state->persist_dir);
+		state->saved.size = 0;
+		return ret;
 	}
-	return ret;
+	state->saved.size = state->saved.room = size;
+	state->saved.lines = false;
+	return 0;
+}
+
+/* A line is small beside a state that is large, and lines are saved as a whole when they are as large as that. */
+int state_save_override(struct state *state, int slot, const struct limit *limit, const struct override *override,
+			const char *state_dir, struct error *err)
+{
+	const char *const directories[] = { state->persist_dir, state_dir };
+	CLEANUP_TEXT struct text line = { 0 };
+
+	override_line(slot, limit, override, &line);
+	if (line.failed || !state->saved.size || line.used > state->saved.room ||
+	    lines_add(directories, state->saved.size, &line))
+		return state_save(state, state_dir, err);
+	state->saved.size += line.used;
+	state->saved.room -= line.used;
+	state->saved.lines = true;
+	return 0;
 }
 
 static int place_server(struct state *state, const char *slot_text, json_t *json, struct error *err)
@@ -223,8 +248,17 @@ static int cannot_read(int ret, const struct error *what, struct error *err)
 			 whole ? "leave it there, it may be whole" : "move it away to start with nothing");
 }
 
-/* A new reference; *json stays NULL where there is no file. */
-static int read_json(const char *state_dir, json_t **json, struct error *err)
+static int read_lines(const char *path, FILE *file, json_t *json, bool *lines, struct error *err)
+{
+	struct error detail, what;
+	int ret = lines_read(file, json, lines, &detail);
+
+	error_set(&what, 0, "%s: %s", path, ret ? detail.text : "");
+	return ret ? cannot_read(ret, &what, err) : 0;
+}
+
+/* A new reference; *json stays NULL where there is no file. *lines: there are some behind the state, which has what they say. */
+static int read_json(const char *state_dir, json_t **json, bool *lines, struct error *err)
 {
 	CLEANUP_FCLOSE FILE *file = NULL;
 	char path[PATH_MAX];
@@ -239,9 +273,9 @@ static int read_json(const char *state_dir, json_t **json, struct error *err)
 		return 0;
 	if (ret)
 		return cannot_read(ret, &detail, err);
-	*json = json_loadf(file, JSON_REJECT_DUPLICATES, &why);
+	*json = json_loadf(file, JSON_REJECT_DUPLICATES | JSON_DISABLE_EOF_CHECK, &why);
 	if (*json)
-		return 0;
+		return read_lines(path, file, *json, lines, err);
 	if (ferror(file) || json_error_code(&why) == json_error_out_of_memory)
 		ret = ferror(file) ? -EIO : -ENOMEM;
 	error_set(&detail, 0, "%s: line %d: %s", path, why.line, ret ? strerror(-ret) : why.text);
@@ -249,7 +283,7 @@ static int read_json(const char *state_dir, json_t **json, struct error *err)
 }
 
 /* json: NULL for an empty state. */
-static int load_json(struct state *state, json_t *json, const char *state_dir, struct error *err)
+static int load_json(struct state *state, json_t *json, bool lines, const char *state_dir, struct error *err)
 {
 	struct state loaded = { 0 };
 	struct error detail, what;
@@ -261,14 +295,16 @@ static int load_json(struct state *state, json_t *json, const char *state_dir, s
 		return cannot_read(ret, &what, err);
 	}
 	*state = loaded;
+	state->saved.lines = lines;
 	return 0;
 }
 
 int state_load(struct state *state, const char *state_dir, struct error *err)
 {
 	CLEANUP_JSON json_t *json = NULL;
+	bool lines = false;
 
-	return read_json(state_dir, &json, err) ?: load_json(state, json, state_dir, err);
+	return read_json(state_dir, &json, &lines, err) ?: load_json(state, json, lines, state_dir, err);
 }
 
 /* Files of earlier versions do not tell; nor do some kernels. */
@@ -285,7 +321,8 @@ int state_begin(struct state *state, const char *state_dir, const char *persist_
 {
 	CLEANUP_JSON json_t *current = NULL, *persisted = NULL;
 	enum state_origin origin = STATE_NEW;
-	int ret = read_json(state_dir, &current, err);
+	bool lines = false;
+	int ret = read_json(state_dir, &current, &lines, err);
 
 	/* Of an agent that was killed while it saved. */
 	drop_fresh(state_dir);
@@ -293,9 +330,10 @@ int state_begin(struct state *state, const char *state_dir, const char *persist_
 		drop_fresh(persist_dir);
 	if (!ret && current && is_of_this_boot(current)) {
 		origin = STATE_CURRENT;
-		ret = load_json(state, current, state_dir, err);
+		ret = load_json(state, current, lines, state_dir, err);
 	} else if (!ret && persist_dir) {
-		ret = read_json(persist_dir, &persisted, err) ?: load_json(state, persisted, persist_dir, err);
+		ret = read_json(persist_dir, &persisted, &lines, err) ?:
+			      load_json(state, persisted, lines, persist_dir, err);
 		origin = persisted ? STATE_PERSISTED : origin;
 	}
 	if (ret)

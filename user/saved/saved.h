@@ -10,7 +10,10 @@
  * set alone. save is atomic and on disk when it returns. load: no file is an empty state; a file that cannot be read in full is an
  * error and changes nothing.
  */
-int state_save(const struct state *state, const char *state_dir, struct error *err);
+int state_save(struct state *state, const char *state_dir, struct error *err);
+/* The same of a state of which one override was set since it was saved: most often that is added to the files (lines.h). */
+int state_save_override(struct state *state, int slot, const struct limit *limit, const struct override *override,
+			const char *state_dir, struct error *err);
 int state_load(struct state *state, const char *state_dir, struct error *err);
 
 enum state_origin {

@@ -118,3 +118,13 @@ int server_write(struct server *server, struct text *out)
 	text_add(out, "}");
 	return ret;
 }
+
+void override_line(int slot, const struct limit *limit, const struct override *override, struct text *out)
+{
+	write_number("{\"slot\":\"", slot, out);
+	text_add(out, "\",\"limit\":");
+	text_add_string(out, limit->name);
+	text_add(out, ",\"override\":");
+	write_override(limit, override, out);
+	text_add(out, "}\n");
+}

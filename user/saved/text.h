@@ -8,5 +8,7 @@
 
 /* The text of the policy is kept with the server until it has another one. -ENOMEM; or the text has failed. */
 int server_write(struct server *server, struct text *out);
+/* A line behind the state (lines.h), with its end; or the text has failed. */
+void override_line(int slot, const struct limit *limit, const struct override *override, struct text *out);
 
 #endif

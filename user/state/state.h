@@ -72,6 +72,11 @@ struct state {
 	struct server *servers[WEIR_MAX_SERVERS]; /* owned; NULL: the slot is free */
 	const char
 		*persist_dir; /* borrowed: where what commands have set outlives the machine's restart; NULL: nowhere */
+	struct {
+		size_t size; /* of each of its files, which say the same; 0: that is not known, or they do not */
+		size_t room; /* for lines behind the state (saved/lines.h) */
+		bool lines;  /* there are some */
+	} saved;
 };
 
 void server_free(struct server *server);

@@ -117,12 +117,15 @@ void refuse(struct fixture *f, const char *command, const char *arguments, const
 
 char *saved_state(const struct fixture *f)
 {
-	char path[64];
-	CLEANUP_JSON json_t *json = NULL;
+	CLEANUP_JSON json_t *servers = json_array();
+	struct state saved = { 0 };
 
-	snprintf(path, sizeof(path), "%s/state.json", f->state_dir);
-	json = json_load_file(path, 0, NULL);
-	return json ? json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS) : strdup("");
+	assert_int_equal(state_load(&saved, f->state_dir, NULL), 0);
+	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++)
+		json_array_append_new(servers,
+				      saved.servers[slot] ? server_to_json(saved.servers[slot]) : json_null());
+	state_clear(&saved);
+	return json_dumps(servers, JSON_COMPACT | JSON_SORT_KEYS);
 }
 
 void assert_saved(const struct fixture *f, const char *before)
