@@ -61,9 +61,9 @@ json_t *audit_client(const struct control_client *client)
 
 /* --- what */
 
-void audit_begin(const struct agent *agent, struct audit_view *before)
+void audit_begin(const struct agent *agent, const char *subject, struct audit_view *before)
 {
-	if (audit_view(&agent->state, before))
+	if (audit_view(&agent->state, subject, before))
 		log_error("audit: out of memory: what changes now is not written down");
 }
 
@@ -100,13 +100,18 @@ static int write_down(struct agent *agent, json_t *changes, struct error *err)
 	return audit_append(audit_dir(agent), changes, err);
 }
 
+static int view_after(const struct agent *agent, const char *subject, struct audit_view *after)
+{
+	return subject ? audit_view(&agent->state, subject, after) : audit_view_now(&agent->state, after);
+}
+
 void audit_end(struct agent *agent, const struct audit_view *before, json_t *by, const char *command)
 {
 	CLEANUP_AUDIT_VIEW struct audit_view after = { 0 };
 	CLEANUP_JSON json_t *who = by, *changes = NULL;
 	struct error err;
 
-	if (!before->servers || audit_view_now(&agent->state, &after))
+	if (!before->servers || view_after(agent, before->subject, &after))
 		return;
 	changes = audit_changes(before, &after);
 	complete(changes, who, command);

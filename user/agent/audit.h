@@ -12,8 +12,8 @@ const char *audit_dir(const struct agent *agent);
 #define AUDIT_TIME sizeof("2026-11-20T13:14:15.123Z")
 void audit_time(const struct timespec *time, char text[static AUDIT_TIME]);
 
-/* Keeps in *before what settings are before they may change. Within a turn. */
-void audit_begin(const struct agent *agent, struct audit_view *before);
+/* Keeps in *before what settings are before they may change. subject: of overrides only this one's may; NULL: any. Within a turn. */
+void audit_begin(const struct agent *agent, const char *subject, struct audit_view *before);
 /* Writes down what has changed since. by: who changed it, a reference that is taken over; command: as it is typed. */
 void audit_end(struct agent *agent, const struct audit_view *before, json_t *by, const char *command);
 

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/json_list.h"
 #include "model/amount_json.h"
+#include "model/key.h"
 
 /* What follows from the rest, or is weir's own. */
 static const char *const not_told[] = { "name", "netns_cookie", "last_number", "groups", "draining" };
@@ -23,7 +24,21 @@ static json_t *settings_of(const struct server *server)
 	return settings;
 }
 
-static int keep_limits(struct audited *out)
+static int keep_limit(const struct limit *limit, const char *subject, struct limit *out)
+{
+	char canonical[KEY_SUBJECT_TEXT];
+	struct limit kept = *limit;
+
+	if (subject) {
+		kept.overrides = key_subject_parse(limit->key, subject, canonical, NULL) ?
+					 NULL :
+					 limit_override(limit, canonical);
+		kept.n_overrides = kept.overrides ? 1 : 0;
+	}
+	return limit_copy(&kept, out);
+}
+
+static int keep_limits(struct audited *out, const char *subject)
 {
 	const struct limit *limits = out->limits;
 	size_t n = out->n_limits;
@@ -35,7 +50,7 @@ static int keep_limits(struct audited *out)
 	while (out->n_limits < n) {
 		size_t i = out->n_limits++;
 
-		if (limit_copy(&limits[i], &out->copies[i]))
+		if (keep_limit(&limits[i], subject, &out->copies[i]))
 			return -ENOMEM;
 	}
 	return 0;
@@ -66,12 +81,13 @@ int audit_view_now(const struct state *state, struct audit_view *out)
 	return ret;
 }
 
-int audit_view(const struct state *state, struct audit_view *out)
+int audit_view(const struct state *state, const char *subject, struct audit_view *out)
 {
 	int ret = audit_view_now(state, out);
 
+	out->subject = subject;
 	for (size_t i = 0; i < out->n && !ret; i++)
-		ret = keep_limits(&out->servers[i]);
+		ret = keep_limits(&out->servers[i], subject);
 	if (ret) /* what is not copied goes with the state's servers */
 		audit_view_clear(out);
 	return ret;

@@ -17,10 +17,11 @@ struct audit_view {
 		struct limit *copies; /* owned: the limits, unless they are the server's own */
 	} * servers;
 	size_t n;
+	const char *subject; /* borrowed: of overrides, which may be very many, this subject's alone are kept; NULL: all */
 };
 
 /* As they are now, whatever becomes of the state; the caller clears it. -ENOMEM: *out is empty. */
-int audit_view(const struct state *state, struct audit_view *out);
+int audit_view(const struct state *state, const char *subject, struct audit_view *out);
 /* The same, which must go before the state changes; the caller clears it, on failure too. */
 int audit_view_now(const struct state *state, struct audit_view *out);
 void audit_view_clear(struct audit_view *view);

@@ -105,6 +105,12 @@ static int run_at_once(struct agent *agent, struct control_client *client, const
 	return ret;
 }
 
+/* Whose overrides the command may change; NULL: anybody's. */
+static const char *subject_of(const struct command *command, json_t *arguments)
+{
+	return command->run == agent_limit_set ? json_string_value(json_object_get(arguments, "subject")) : NULL;
+}
+
 /* What fails half-way was taken back, or so it was tried: what is in force then is looked at soon. */
 static int run_in_turn(struct agent *agent, const struct control_client *client, const struct command *command,
 		       json_t *arguments, json_t **result, struct error *err)
@@ -115,7 +121,7 @@ static int run_in_turn(struct agent *agent, const struct control_client *client,
 
 	agent_change_begin(agent);
 	if (changes)
-		audit_begin(agent, &before);
+		audit_begin(agent, subject_of(command, arguments), &before);
 	ret = in_words(command->run(agent, arguments, result, err), err);
 	if (ret && changes)
 		reconcile_all(agent);

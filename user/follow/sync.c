@@ -201,7 +201,7 @@ void follow_sync(struct agent *agent)
 		if (changed[i] && paths->watch)
 			follow_watch_add(paths->watch, &paths->items[i]);
 	}
-	audit_begin(agent, &before);
+	audit_begin(agent, NULL, &before);
 	settle(agent, changed);
 	audit_end(agent, &before, changed_by(paths, changed), "policy files");
 	agent_change_end(agent);
