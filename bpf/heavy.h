@@ -114,6 +114,19 @@ __noinline int recent_begin(struct weir_recent_set *set, struct weir_asked *aske
 	return nameless ? HEAVY_NAMELESS : HEAVY_CROWD;
 }
 
+/* Reads where a request that is like the latest ones will be counted: so the CPU waits for that while limits are asked. */
+static __always_inline void heavy_fetch(const struct weir_asked *asked)
+{
+	__u32 at = weir_recent_set_of(weir_recent_key(asked));
+	struct weir_recent_set *set = bpf_map_lookup_elem(&recent, &at);
+
+	if (WEIR_LIKELY(set)) {
+		WEIR_FRESH(set->keys[0]);
+		WEIR_FRESH(set->entries[0].asked.last_ns);
+		WEIR_FRESH(set->entries[0].named);
+	}
+}
+
 /* Counts a request, or records. Returns enum heavy_names. */
 static __always_inline int heavy_count(struct weir_asked *asked)
 {

@@ -56,7 +56,6 @@ static __always_inline __u32 inside_authorized(struct pt_regs *ctx, struct insid
 
 	if (WEIR_UNLIKELY(!piece))
 		return 0;
-	inside_fetch_ahead(process->server);
 	r = &piece->request;
 	inside_read_http(r, process, piece->peers);
 	if (WEIR_LIKELY(!r->on_wire)) {
@@ -149,7 +148,6 @@ static __always_inline __u32 inside_http(struct pt_regs *ctx, struct inside_hit 
 
 	if (!piece)
 		return 0;
-	inside_fetch_ahead(hit->process->server);
 	r = &piece->request;
 	inside_read_http(r, hit->process, piece->peers);
 	if (WEIR_LIKELY(!r->on_wire)) {

@@ -183,7 +183,6 @@ static __always_inline void inside_decided(struct decision *d, struct inside_req
 	__u32 refused = r->decision == WEIR_SHED ? d->refused : d->refused | d->overlooked;
 
 	inside_certain(d, r);
-	t->user = d->identity.user;
 	t->groups = d->identity.groups;
 	t->retry_s = refused ? d->retry_s : 0;
 	t->named = d->slowest;
@@ -267,6 +266,7 @@ static __always_inline int inside_decide(struct inside_request *r, struct inside
 
 	if (WEIR_UNLIKELY(!piece))
 		return 0;
+	inside_fetch_ahead(server);
 	if (WEIR_LIKELY(inside_is_ordinary(r, settings)))
 		gave = inside_limits_give(&piece->decision, r, server, settings->traits);
 	if (WEIR_LIKELY(gave & INSIDE_ALL_GAVE))
@@ -323,6 +323,8 @@ static __always_inline int inside_settle(struct inside_request *r, struct inside
 	r->decision = WEIR_PASSED;
 	r->asked.slot = WEIR_ASKED_NO_SLOT;
 	r->asked.counts.held = 0;
+	inside_asked(r, process);
+	heavy_fetch(&r->asked);
 	r->some = process->layout.share < WEIR_INSIDE_ALL;
 	r->answers = answers && weir_inside_shares(process->layout.share, r->peer.known, r->peer.address, r->peer.port);
 	inside_count(r, process->server, outcome, inside_decide(r, own, process->server, server));

@@ -18,8 +18,8 @@ static __always_inline void inside_fetch(const void *at)
 }
 
 /*
- * Where the CPU has rested, each line of memory that a request needs is a wait of its own. Those that its end needs are known when it begins,
- * but for its subjects'. What is known is read here, one line right after the other, so that the CPU waits for all of them at once.
+ * Where the CPU has rested, each line of memory that a request needs is a wait of its own. Before limits are asked all are known but the
+ * subjects'. What is known is read here, one line right after the other, so that the CPU waits for all of them at once.
  */
 static __always_inline void inside_fetch_ahead(__u32 server)
 {

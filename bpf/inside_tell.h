@@ -76,8 +76,6 @@ static __always_inline void inside_asked(struct inside_request *r, const struct 
 	asked->is_path = !(t->attributes.flags & WEIR_ATTRIBUTE_RESOURCE);
 	asked->verb = t->attributes.verb;
 	asked->server = process->server;
-	asked->counts.refused = r->decision == WEIR_SHED;
-	asked->counts.dry_run = r->decision == WEIR_DRY_RUN_SHED;
 	asked->can_name = WEIR_MOSTLY(1, !r->fields_at, 0);
 	asked->has_address = r->peer.known;
 	if (WEIR_UNLIKELY(!r->peer.known))
@@ -107,7 +105,8 @@ static __always_inline int inside_top(struct inside_request *r, const struct wei
 
 	if (!r || !process)
 		return 0;
-	inside_asked(r, process);
+	r->asked.counts.refused = r->decision == WEIR_SHED;
+	r->asked.counts.dry_run = r->decision == WEIR_DRY_RUN_SHED;
 	names = heavy_count(&r->asked);
 	return WEIR_LIKELY(names == HEAVY_NAMED) ? 0 : inside_remember_asked(r, names);
 }
