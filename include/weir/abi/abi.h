@@ -58,7 +58,7 @@
 #include "weir/limit/width.h"
 
 #ifndef WEIR_ABI_VERSION /* a test has an agent of another version */
-#define WEIR_ABI_VERSION 20
+#define WEIR_ABI_VERSION 21
 #endif
 
 #define WEIR_SUBJECT_OVERFLOW (~0ULL)
