@@ -62,7 +62,7 @@ static int process_read(const struct datapath_inside *inside, __u32 id, struct w
 	return ret;
 }
 
-/* An agent of a build without this map may have written the other one. */
+/* Whatever an earlier agent has left there. */
 static bool is_wrong(const void *id, const void *value, const void *arg)
 {
 	struct weir_inside_process wanted;
