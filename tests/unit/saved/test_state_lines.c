@@ -17,6 +17,7 @@
 
 #include "../state/server_fixture.h"
 #include "base/cleanup.h"
+#include "directories.h"
 #include "saved/lines.h"
 #include "saved/saved.h"
 
@@ -24,14 +25,9 @@
 #define MANY 64
 
 struct scene {
-	char run[32], lib[32];
+	struct directories d;
 	struct state state;
 };
-
-static void path_in(const char *directory, char path[static 64])
-{
-	snprintf(path, 64, "%s/state.json", directory);
-}
 
 static struct limit *limit_of(struct state *state)
 {
@@ -54,16 +50,13 @@ static int set_up(void **state)
 {
 	struct scene *s = calloc(1, sizeof(*s));
 
-	strcpy(s->run, P_tmpdir "/weir-test-XXXXXX");
-	strcpy(s->lib, P_tmpdir "/weir-test-XXXXXX");
-	assert_non_null(mkdtemp(s->run));
-	assert_non_null(mkdtemp(s->lib));
-	s->state.persist_dir = s->lib;
+	directories_make(&s->d);
+	s->state.persist_dir = s->d.lib;
 	s->state.servers[SLOT] = make_server("{\"name\":\"a\",\"listen\":[\"*:1\"],\"limits\":["
 					     "{\"name\":\"user\",\"qps\":\"1\",\"burst\":1},"
 					     "{\"name\":\"busy\",\"key\":\"user\",\"number\":1,\"in_flight\":1}]}");
 	fill(limit_of(&s->state));
-	assert_int_equal(state_save(&s->state, s->run, NULL), 0);
+	assert_int_equal(state_save(&s->state, s->d.run, NULL), 0);
 	*state = s;
 	return 0;
 }
@@ -71,14 +64,8 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	struct scene *s = *state;
-	const char *const directories[] = { s->run, s->lib };
-	char path[64];
 
-	for (int i = 0; i < 2; i++) {
-		path_in(directories[i], path);
-		unlink(path);
-		assert_int_equal(rmdir(directories[i]), 0);
-	}
+	directories_remove(&s->d);
 	state_clear(&s->state);
 	free(s);
 	return 0;
@@ -95,7 +82,7 @@ static int set(struct scene *s, const char *name, const char *subject, struct da
 		override->amount = amount;
 	else
 		assert_int_equal(limit_override_add(limit, subject, &amount), 0);
-	return state_save_override(&s->state, SLOT, limit, limit_override(limit, subject), s->run, NULL);
+	return state_save_override(&s->state, SLOT, limit, limit_override(limit, subject), s->d.run, NULL);
 }
 
 static int set_rate(struct scene *s, const char *subject, unsigned int qps)
@@ -130,14 +117,14 @@ static void assert_read(const struct scene *s, const char *directory)
 
 static void assert_both(const struct scene *s)
 {
-	assert_read(s, s->run);
-	assert_read(s, s->lib);
+	assert_read(s, s->d.run);
+	assert_read(s, s->d.lib);
 }
 
 static void added_and_read(void **state)
 {
 	struct scene *s = *state;
-	const ino_t run = stat_of(s->run).st_ino, lib = stat_of(s->lib).st_ino;
+	const ino_t run = stat_of(s->d.run).st_ino, lib = stat_of(s->d.lib).st_ino;
 
 	assert_int_equal(set_rate(s, "new", 9), 0);
 	assert_int_equal(set_rate(s, "user-3", 9), 0);
@@ -146,8 +133,8 @@ static void added_and_read(void **state)
 	assert_int_equal(set(s, "busy", "new", (struct datapath_amount){ .seats = 7 }), 0);
 	assert_int_equal(set(s, "busy", "new", (struct datapath_amount){ .seats = 8 }), 0);
 	assert_both(s);
-	assert_int_equal(stat_of(s->run).st_ino, run);
-	assert_int_equal(stat_of(s->lib).st_ino, lib);
+	assert_int_equal(stat_of(s->d.run).st_ino, run);
+	assert_int_equal(stat_of(s->d.lib).st_ino, lib);
 }
 
 /* Of a limit without an amount of its own, the first override that is not denied says what kind it is. */
@@ -157,7 +144,7 @@ static void kind_of_the_first(void **state)
 	struct limit *busy = server_limit(s->state.servers[SLOT], "busy");
 
 	busy->amount = (struct datapath_amount){ .set = true, .deny = true };
-	assert_int_equal(state_save(&s->state, s->run, NULL), 0);
+	assert_int_equal(state_save(&s->state, s->d.run, NULL), 0);
 	assert_int_equal(set(s, "busy", "new", (struct datapath_amount){ .seats = 7 }), 0);
 	assert_both(s);
 }
@@ -166,18 +153,18 @@ static void kind_of_the_first(void **state)
 static void saved_as_a_whole(void **state)
 {
 	struct scene *s = *state;
-	const off_t whole = stat_of(s->run).st_size;
+	const off_t whole = stat_of(s->d.run).st_size;
 
 	for (unsigned int i = 1; i < 4 * MANY; i++) {
 		assert_int_equal(set_rate(s, "user-1", i), 0);
-		assert_true(stat_of(s->run).st_size <= 2 * whole + 16);
-		assert_int_equal(stat_of(s->run).st_size, stat_of(s->lib).st_size);
+		assert_true(stat_of(s->d.run).st_size <= 2 * whole + 16);
+		assert_int_equal(stat_of(s->d.run).st_size, stat_of(s->d.lib).st_size);
 		assert_both(s);
 	}
 	assert_true(s->state.saved.lines);
-	assert_int_equal(state_save(&s->state, s->run, NULL), 0);
+	assert_int_equal(state_save(&s->state, s->d.run, NULL), 0);
 	assert_false(s->state.saved.lines);
-	assert_true(stat_of(s->run).st_size <= whole + 16);
+	assert_true(stat_of(s->d.run).st_size <= whole + 16);
 }
 
 /* What has been read is saved as a whole before anything is added. */
@@ -188,11 +175,11 @@ static void after_a_start(void **state)
 
 	assert_int_equal(set_rate(s, "new", 9), 0);
 	state_clear(&s->state);
-	before = stat_of(s->run);
-	assert_int_equal(state_begin(&s->state, s->run, s->lib, NULL), STATE_CURRENT);
+	before = stat_of(s->d.run);
+	assert_int_equal(state_begin(&s->state, s->d.run, s->d.lib, NULL), STATE_CURRENT);
 	assert_true(s->state.saved.lines);
 	assert_int_equal(set_rate(s, "newer", 9), 0);
-	assert_int_not_equal(stat_of(s->run).st_ino, before.st_ino);
+	assert_int_not_equal(stat_of(s->d.run).st_ino, before.st_ino);
 	assert_false(s->state.saved.lines);
 	assert_both(s);
 }
@@ -232,21 +219,21 @@ static void cut_anywhere(void **state)
 	char path[64];
 
 	assert_int_equal(set_rate(s, "new", 8), 0);
-	first = stat_of(s->run).st_size;
+	first = stat_of(s->d.run).st_size;
 	assert_int_equal(set_rate(s, "new", 9), 0);
-	second = stat_of(s->run).st_size;
-	assert_int_equal(qps_of(s->run, "new"), 9);
-	path_in(s->run, path);
+	second = stat_of(s->d.run).st_size;
+	assert_int_equal(qps_of(s->d.run, "new"), 9);
+	path_in(s->d.run, path);
 	for (off_t at = first; at < second - 1; at++) {
-		write_at(s->lib, at, "", 1);
-		assert_int_equal(qps_of(s->lib, "new"), 8);
+		write_at(s->d.lib, at, "", 1);
+		assert_int_equal(qps_of(s->d.lib, "new"), 8);
 	}
 	for (off_t size = second - 1; size >= first; size--) {
 		assert_int_equal(truncate(path, size), 0);
-		assert_int_equal(qps_of(s->run, "new"), 8);
+		assert_int_equal(qps_of(s->d.run, "new"), 8);
 	}
 	assert_int_equal(truncate(path, first - 1), 0);
-	assert_int_equal(qps_of(s->run, "new"), 0);
+	assert_int_equal(qps_of(s->d.run, "new"), 0);
 }
 
 static void append(const char *directory, const char *text)
@@ -262,7 +249,8 @@ static void bad_lines(void **state)
 		{ "{\"slot\":\"7\"\n{}\n", "line 2: " },
 		{ "\n{}\n", "line 3: " },
 		{ "[]\n", "line 2: " },
-		{ "{\"slot\":\"7\",\"limit\":\"user\",\"override\":{\"subject\":\"x\",\"deny\":true},\"more\":1}\n", "more" },
+		{ "{\"slot\":\"7\",\"limit\":\"user\",\"override\":{\"subject\":\"x\",\"deny\":true},\"more\":1}\n",
+		  "more" },
 		{ "{\"slot\":\"8\",\"limit\":\"user\",\"override\":{\"subject\":\"x\",\"deny\":true}}\n",
 		  "server 8 has no limit \"user\"" },
 		{ "{\"slot\":\"7\",\"limit\":\"total\",\"override\":{\"subject\":\"x\",\"deny\":true}}\n",
@@ -274,29 +262,30 @@ static void bad_lines(void **state)
 	struct scene *s = *state;
 	char path[64];
 
-	path_in(s->run, path);
+	path_in(s->d.run, path);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		const off_t whole = stat_of(s->run).st_size;
+		const off_t whole = stat_of(s->d.run).st_size;
 		struct state loaded = { 0 };
 		struct error err = { 0 };
 
-		append(s->run, cases[i].lines);
-		assert_int_equal(state_load(&loaded, s->run, &err), -EINVAL);
-		if (!strstr(err.text, cases[i].said) || !strstr(err.text, "state.json") || !strstr(err.text, "move it away"))
+		append(s->d.run, cases[i].lines);
+		assert_int_equal(state_load(&loaded, s->d.run, &err), -EINVAL);
+		if (!strstr(err.text, cases[i].said) || !strstr(err.text, "state.json") ||
+		    !strstr(err.text, "move it away"))
 			fail_msg("%s: %s", cases[i].lines, err.text);
 		assert_null(loaded.servers[SLOT]);
 		assert_int_equal(truncate(path, whole), 0);
 	}
-	assert_int_equal(truncate(path, stat_of(s->run).st_size - 1), 0);
-	append(s->run, " more\n");
-	assert_int_equal(state_load(&(struct state){ 0 }, s->run, NULL), -EINVAL);
+	assert_int_equal(truncate(path, stat_of(s->d.run).st_size - 1), 0);
+	append(s->d.run, " more\n");
+	assert_int_equal(state_load(&(struct state){ 0 }, s->d.run, NULL), -EINVAL);
 }
 
 /* A file that somebody has changed or removed is written anew, and so is the other one. */
 static void files_that_were_changed(void **state)
 {
 	struct scene *s = *state;
-	const char *const directories[] = { s->run, s->lib };
+	const char *const directories[] = { s->d.run, s->d.lib };
 	char path[64];
 
 	for (unsigned int i = 0; i < 2; i++) {
@@ -327,9 +316,9 @@ static void no_room(void **state)
 	char path[256];
 
 	signal(SIGXFSZ, SIG_IGN);
-	snprintf(path, sizeof(path), "%s/state.json.new", s->run);
+	snprintf(path, sizeof(path), "%s/state.json.new", s->d.run);
 	for (off_t room = 0; room < 40; room++) {
-		off_t size = stat_of(s->run).st_size;
+		off_t size = stat_of(s->d.run).st_size;
 		int ret;
 
 		assert_int_equal(mkdir(path, 0700), 0);
@@ -337,12 +326,12 @@ static void no_room(void **state)
 		ret = set_rate(s, "user-2", 8);
 		leave_room(-1);
 		assert_true(ret < 0);
-		assert_int_equal(stat_of(s->run).st_size, size);
-		assert_int_equal(stat_of(s->lib).st_size, size);
-		assert_int_equal(qps_of(s->lib, "user-2"), 3);
+		assert_int_equal(stat_of(s->d.run).st_size, size);
+		assert_int_equal(stat_of(s->d.lib).st_size, size);
+		assert_int_equal(qps_of(s->d.lib, "user-2"), 3);
 		assert_int_equal(rmdir(path), 0);
 		limit_override(limit_of(&s->state), "user-2")->amount.per_ns = 3 * WEIR_QPS;
-		assert_int_equal(state_save(&s->state, s->run, NULL), 0);
+		assert_int_equal(state_save(&s->state, s->d.run, NULL), 0);
 	}
 }
 
@@ -351,8 +340,8 @@ static void room_for_the_first(void **state)
 {
 	struct scene *s = *state;
 	struct text line = { .bytes = "{}\n", .used = 3 };
-	const char *const both[] = { s->run, s->run };
-	off_t size = stat_of(s->run).st_size;
+	const char *const both[] = { s->d.run, s->d.run };
+	off_t size = stat_of(s->d.run).st_size;
 	int ret;
 
 	signal(SIGXFSZ, SIG_IGN);
@@ -360,8 +349,8 @@ static void room_for_the_first(void **state)
 	ret = lines_add(both, size, &line);
 	leave_room(-1);
 	assert_int_equal(ret, -EFBIG);
-	assert_int_equal(stat_of(s->run).st_size, size);
-	assert_read(s, s->run);
+	assert_int_equal(stat_of(s->d.run).st_size, size);
+	assert_read(s, s->d.run);
 }
 
 int main(void)

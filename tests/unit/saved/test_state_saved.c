@@ -13,41 +13,24 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "directories.h"
 #include "policy/objects.h"
 #include "saved/saved.h"
-
-struct directories {
-	char run[32], lib[32];
-};
 
 static int set_up(void **state)
 {
 	struct directories *d = calloc(1, sizeof(*d));
 
-	strcpy(d->run, P_tmpdir "/weir-test-XXXXXX");
-	strcpy(d->lib, P_tmpdir "/weir-test-XXXXXX");
-	assert_non_null(mkdtemp(d->run));
-	assert_non_null(mkdtemp(d->lib));
+	directories_make(d);
 	*state = d;
 	return 0;
-}
-
-static void path_in(const char *directory, char path[static 64])
-{
-	snprintf(path, 64, "%s/state.json", directory);
 }
 
 static int tear_down(void **state)
 {
 	struct directories *d = *state;
-	char path[64];
 
-	path_in(d->run, path);
-	unlink(path);
-	path_in(d->lib, path);
-	unlink(path);
-	assert_int_equal(rmdir(d->run), 0);
-	assert_int_equal(rmdir(d->lib), 0);
+	directories_remove(d);
 	free(d);
 	return 0;
 }
