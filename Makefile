@@ -129,7 +129,6 @@ WITHOUT_BTF := $(patsubst bpf/%.bpf.c,build/without-btf/%.bpf.o,$(wildcard bpf/*
 TEST_SKELETONS := $(patsubst %.bpf.c,build/%.skel.h,$(wildcard tests/*/bpf/*.bpf.c))
 
 HOST_SOURCES := $(USER_SOURCES) $(wildcard tests/*/*.c) $(UNIT_SOURCES)
-FORMATTED := $(HOST_SOURCES) $(wildcard bpf/*.[ch] include/weir/*/*.h user/*/*.h tests/*/*.h tests/unit/*/*.h tests/*/bpf/*.c tests/*/bpf/*/*.c vmlinux/*.h)
 
 .PHONY: all deps tests install uninstall deb demo test test-image quick quick-tests quick-programs check docs unit fuzz fuzz-packets bench test-kernels test-service test-kube test-kube-in-flight test-kube-event-rate test-inside test-kube-manifests test-kube-tls test-kube-handshakes soak soak-kernels format lint clean help FORCE
 .DELETE_ON_ERROR:
@@ -443,7 +442,7 @@ docs: all ## write docs/reference and the man page anew
 		build/weir help --reference man > docs/weir.8
 
 format: ## format all C in place
-	clang-format -i $(FORMATTED)
+	tests/lint/format -i
 
 # Not -Iinclude: it never ends with what the machines there may do one after the other. It does not know what `cleanup` frees
 # (the sanitizers do), nor `ret = next() ?: ret`, nor that a pointer to a local is taken back.
@@ -453,10 +452,9 @@ CPPCHECK = --quiet -j$(shell nproc) --std=c11 --enable=warning,performance,porta
 	'-Dbpf_object__for_each_program(program,object)=while ((program = bpf_object__next_program(object, program)))' \
 	$(addprefix --include=,$(shell pkg-config --variable=includedir jansson)/jansson.h $(wildcard /usr/include/*/sys/queue.h))
 
-lint: $(SKELETONS) $(TEST_SKELETONS) build/vmlinux.h ## clang-format, clang-tidy and cppcheck, warnings are errors
+lint: $(SKELETONS) $(TEST_SKELETONS) build/vmlinux.h ## the layout of C, clang-tidy and cppcheck, warnings are errors
 	@tests/install-deps --check lint
 	@tests/run lint
-	clang-format --dry-run -Werror $(FORMATTED)
 	@printf '%s\n' $(HOST_SOURCES) | xargs -P$$(nproc) -I{} clang-tidy --quiet {} -- -Itests/tidy $(HOST_FLAGS) -DWEIR_VERSION='"$(FULL_VERSION)"'
 	clang-tidy --quiet $(wildcard bpf/*.bpf.c) -- $(BPF_FLAGS)
 	cppcheck $(CPPCHECK) $(USER_SOURCES)

@@ -17,7 +17,7 @@ struct audit_view {
 		struct limit *copies; /* owned: the limits, unless they are the server's own */
 	} * servers;
 	size_t n;
-	const char *subject; /* borrowed: of overrides, which may be very many, this subject's alone are kept; NULL: all */
+	const char *subject; /* borrowed: only this one's overrides are kept, as there may be very many; NULL: all */
 };
 
 /* As they are now, whatever becomes of the state; the caller clears it. -ENOMEM: *out is empty. */

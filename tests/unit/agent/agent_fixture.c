@@ -122,8 +122,7 @@ char *saved_state(const struct fixture *f)
 
 	assert_int_equal(state_load(&saved, f->state_dir, NULL), 0);
 	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++)
-		json_array_append_new(servers,
-				      saved.servers[slot] ? server_to_json(saved.servers[slot]) : json_null());
+		json_array_append_new(servers, saved.servers[slot] ? server_to_json(saved.servers[slot]) : json_null());
 	state_clear(&saved);
 	return json_dumps(servers, JSON_COMPACT | JSON_SORT_KEYS);
 }
