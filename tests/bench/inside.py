@@ -14,12 +14,11 @@ from figures import more_percent, number, spread, table
 from lib.inside import program
 from lib.process import end, eventually, run
 from machine import BUILD, CLIENT_CPU, FAR, NGINX, ROOT, SERVER_CPU, answers, pinned, run_statistics
-from pairs import PAIRS, RATE, measure_pairs
+from pairs import PAIRS, RATE, STREAMS, measure_pairs
 
 sys.path.append(str(ROOT / "tests/inside"))
 
 AS_MANY_AS_IT_CAN = 0
-STREAMS = 16
 WARM_UP, TURN_REQUESTS, PARTS = 100, 150, 4  # of a turn: in each part so many requests
 BUSY_REQUESTS = 1000  # likewise, where as many are asked as can be answered
 OWN, KUBE, LOOP, ETCD_PEERS = 8010, 6443, 8011, 2380
@@ -40,8 +39,8 @@ class Own:
     def __init__(self, machine):
         self.pid = machine.start("inside", [program("apiserver"), "serve", f"127.0.0.1:{OWN}"], OWN)
 
-    def command(self, requests, rate):
-        return program("client"), "-header", "X-User=alice", "-n", requests, *load(rate), f"https://127.0.0.1:{OWN}{PATHS[OWN]}"
+    def command(self, requests, rate, *options):
+        return program("client"), *options, "-header", "X-User=alice", "-n", requests, *load(rate), f"https://127.0.0.1:{OWN}{PATHS[OWN]}"
 
     def ask(self, requests, rate=RATE):
         run(*self.command(requests, rate), preexec_fn=pinned(CLIENT_CPU))
@@ -64,9 +63,9 @@ class RealKube:
         self.where = "--netns", self.kube.namespace.path
         os.sched_setaffinity(self.pid, {1 - CLIENT_CPU})
 
-    def command(self, requests, rate):
+    def command(self, requests, rate, *options):
         kube = self.kube
-        return kube.namespace.command(kube.client_program, *kube.pki.of("admin"), "-n", requests, *load(rate), kube.url(PATHS[KUBE]))
+        return kube.namespace.command(kube.client_program, *options, *kube.pki.of("admin"), "-n", requests, *load(rate), kube.url(PATHS[KUBE]))
 
     def ask(self, requests, rate=RATE):
         counts = self.kube.ask("admin", PATHS[KUBE], requests, *load(rate))

@@ -4,9 +4,12 @@ How much more CPU a server takes for a request where it is looked into.
 
 It is asked all the time, on the same connections. What its server is set to changes between one turn and the next, and nothing else does.
 A turn is many short windows, and counts as their median: one in which the server collects garbage, or another process has emptied the
-caches, is one of many. Turns are compared in pairs, one right after the other, of which chance says which is first.
+caches, is one of many. Turns are compared in pairs, one right after the other, of which chance says which is first. Every request of a
+turn was seen, or none was.
 """
 import contextlib
+import functools
+import json
 import random
 import re
 import subprocess
@@ -16,6 +19,7 @@ from statistics import median
 from machine import CLIENT_CPU, pinned
 
 RATE = 1000
+STREAMS = 16  # requests at a time
 PAIRS = 12  # for each round of the pace
 WARM_UP_S, SETTLE_S = 2, 0.1
 WINDOW_S, WINDOWS = 0.05, 16  # of a turn
@@ -23,17 +27,31 @@ ENOUGH = 100000000  # requests
 WAYS = "off", "see"
 
 
+class Client:
+    """It asks all the time, at the rate."""
+
+    def __init__(self, server):
+        command = [str(word) for word in server.command(ENOUGH, RATE, "-tell")]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, preexec_fn=pinned(CLIENT_CPU))
+
+    def answers(self):
+        """How many it has got, of which all are good."""
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        counts = json.loads(self.process.stdout.readline())
+        assert counts.keys() <= {"200", "connections"}, counts
+        return counts.get("200", 0)
+
+
 @contextlib.contextmanager
 def asked(server):
-    """All the time, at the rate."""
-    command = [str(word) for word in server.command(ENOUGH, RATE)]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, preexec_fn=pinned(CLIENT_CPU)) as client:
+    client = Client(server)
+    with client.process:
         try:
             time.sleep(WARM_UP_S)
-            yield
-            assert client.poll() is None, "the client has ended"
+            yield client
         finally:
-            client.kill()
+            client.process.kill()
 
 
 def cpu_s(pid):
@@ -68,15 +86,34 @@ class Ways:
         time.sleep(SETTLE_S)
 
 
+class Seen:
+    """Of the requests of a turn, how many were seen: all, or none, but for those that are on their way when it begins or ends."""
+
+    def __init__(self, machine, name, client):
+        self.server, self.client = functools.partial(machine.weir.server, name), client
+
+    def count(self):
+        return self.server()["seen_inside"].get("seen", 0)
+
+    @contextlib.contextmanager
+    def checked(self, way):
+        """What is answered is counted within the time in which what is seen is."""
+        seen_before, answered_before = self.count(), self.client.answers()
+        yield
+        answered, seen = self.client.answers() - answered_before, self.count() - seen_before
+        assert answered > STREAMS, "the client asks nothing"
+        assert seen == 0 if way == "off" else seen >= answered - STREAMS, f"{way}: {seen} of {answered} requests were seen"
+
+
 def measure_pairs(machine, server, name, n):
     """{way: the cost of each turn}"""
     ways, chance = Ways(machine, name), random.Random(1)
     costs = {way: [] for way in WAYS}
-    with asked(server):
+    with asked(server) as client:
+        seen = Seen(machine, name, client)
         for _ in range(n):
             for way in chance.sample(WAYS, len(WAYS)):
                 ways.take(way)
-                costs[way].append(turn(server.pid))
-    seen = machine.weir.server(name)["seen_inside"]["seen"]
-    assert seen >= n * WINDOWS * WINDOW_S * RATE / 2, f"{seen} requests were seen"
+                with seen.checked(way):
+                    costs[way].append(turn(server.pid))
     return costs

@@ -2,9 +2,11 @@
 
 // A client that counts its answers. It asks `n` times in all, for one URL after the other, on so many connections with
 // so many requests at a time on each. Its counts are one line of JSON: answers by status, with "errors" and "retry_after".
+// With -tell it says what it has counted so far, too, for each line that it reads.
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
@@ -40,6 +42,7 @@ var (
 	times       = flag.Int64("n", 1, "requests in all")
 	qps         = flag.Float64("qps", 0, "at most so many a second in all; 0: as many as can be")
 	from        = flag.String("from", "", "the client's address")
+	telling     = flag.Bool("tell", false, "for each line that is read, the counts so far")
 	named       headers
 
 	asked   int64
@@ -171,10 +174,26 @@ func connection(urls []string) {
 	all.Wait()
 }
 
+func tell() {
+	mutex.Lock()
+	defer mutex.Unlock()
+	counts["connections"] = int(atomic.LoadInt64(&dialed))
+	check(json.NewEncoder(os.Stdout).Encode(counts))
+}
+
+func tellWhenAsked() {
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		tell()
+	}
+}
+
 func main() {
 	flag.Var(&named, "header", "NAME=VALUE, or NAME=VALUE|VALUE... by turns; more than once")
 	flag.Parse()
 	var all sync.WaitGroup
+	if *telling {
+		go tellWhenAsked()
+	}
 	started = time.Now()
 	for i := 0; i < *connections; i++ {
 		all.Add(1)
@@ -184,6 +203,5 @@ func main() {
 		}()
 	}
 	all.Wait()
-	counts["connections"] = int(dialed)
-	check(json.NewEncoder(os.Stdout).Encode(counts))
+	tell()
 }
