@@ -107,6 +107,15 @@ def test_state_directory_deleted(site):
     assert site.client("alice").drive(2) == [200, 429]
 
 
+def test_socket_replaced(site):
+    """Commands reach the agent all the same, and soon."""
+    socket_path = site.weir.state_dir / "weir.sock"
+    socket_path.unlink()
+    socket_path.touch()
+    eventually(lambda: site.weir.run("status").returncode == 0, "the agent has made its socket again")
+    assert f"{socket_path} was replaced, and is made again" in site.weir.log()
+
+
 def test_two_agents_on_one_pin_dir(world, tmp_path):
     """With a state directory of its own: it may not touch the namespace that the first one holds."""
     other = Weir(tmp_path / "other", world.pins)

@@ -88,8 +88,8 @@ int control_open(struct control **out, struct event_base *base, const char *stat
 typedef int control_aside(void *context, void (*run)(void *arg), void (*done)(void *arg), void *arg, bool question);
 void control_set_aside(struct control *control, control_aside *aside);
 /*
- * Makes the socket again if somebody has deleted it, as what cleans up /run may: without it nobody could end the agent's limits. In the
- * event loop, now and then.
+ * Makes the socket again if somebody has deleted or replaced it, as what cleans up /run may: without it nobody could end the agent's limits.
+ * In the event loop, now and then, while the directory's lock is held.
  */
 void control_look_after(struct control *control);
 /* Drops every client and takes the socket away. */

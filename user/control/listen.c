@@ -197,22 +197,38 @@ static int open_to(const char *path, const struct access_control *access, const 
 
 static int bind_socket(const struct sockaddr_un *address, struct error *err)
 {
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	CLEANUP_CLOSE int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	mode_t mask;
 	int ret;
 
 	if (fd < 0)
 		return error_set(err, -errno, "control socket: %s", strerror(errno));
-	unlink(address->sun_path);
+	ret = unlink(address->sun_path) && errno != ENOENT ? -errno : 0;
 	mask = umask(0177);
-	ret = bind(fd, (const struct sockaddr *)address, sizeof(*address));
-	umask(mask);
-	if (ret || listen(fd, SOMAXCONN)) {
+	if (!ret && (bind(fd, (const struct sockaddr *)address, sizeof(*address)) || listen(fd, SOMAXCONN)))
 		ret = -errno;
-		close(fd);
+	umask(mask);
+	if (ret)
 		return error_set(err, ret, "control socket %s: %s", address->sun_path, strerror(-ret));
-	}
-	return fd;
+	return cleanup_take(&fd);
+}
+
+static void remember(struct control *control)
+{
+	struct stat info = { 0 };
+
+	lstat(control->address.sun_path, &info);
+	control->device = info.st_dev;
+	control->inode = info.st_ino;
+}
+
+/* As long as the agent listens on it, no other file gets its number. */
+static bool is_there(const struct control *control)
+{
+	struct stat info;
+
+	return !lstat(control->address.sun_path, &info) && info.st_dev == control->device &&
+	       info.st_ino == control->inode;
 }
 
 /* In the place of the one before, if there is one. */
@@ -237,6 +253,7 @@ static int listen_anew(struct control *control, struct error *err)
 	if (control->listener)
 		evconnlistener_free(control->listener);
 	control->listener = listener;
+	remember(control);
 	return 0;
 }
 
@@ -279,27 +296,28 @@ int control_open(struct control **out, struct event_base *base, const char *stat
 }
 
 /* Told once. */
-static void tell_lost(struct control *control, const struct error *why)
+static void tell_lost(struct control *control, const char *how, const struct error *why)
 {
 	if (!control->lost)
-		log_error("%s was deleted, and no command reaches the agent: %s", control->address.sun_path, why->text);
+		log_error("%s was %s, and no command reaches the agent: %s", control->address.sun_path, how, why->text);
 	control->lost = true;
 }
 
 void control_look_after(struct control *control)
 {
+	const char *how = access(control->address.sun_path, F_OK) ? "deleted" : "replaced";
 	struct error err;
 
-	if (!access(control->address.sun_path, F_OK) || errno != ENOENT)
+	if (is_there(control))
 		return;
 	if (listen_anew(control, &err)) {
-		tell_lost(control, &err);
+		tell_lost(control, how, &err);
 		return;
 	}
 	control->lost = false;
 	if (control->n_clients >= CONTROL_CLIENTS_MAX)
 		pause_accepting(control);
-	log_warning("%s was deleted, and is made again", control->address.sun_path);
+	log_warning("%s was %s, and is made again", control->address.sun_path, how);
 	/* The agent may have given up what it takes. */
 	if (open_to_groups(control, &err))
 		log_warning("only root reaches the agent until it is started again: %s", err.text);
@@ -321,6 +339,8 @@ void control_close(struct control *control)
 	if (control->again)
 		event_free(control->again);
 	cleanup_close(&control->spare);
-	unlink(control->address.sun_path);
+	/* Not another agent's. */
+	if (is_there(control))
+		unlink(control->address.sun_path);
 	free(control);
 }

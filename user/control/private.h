@@ -37,7 +37,9 @@ struct control {
 	struct access_control *access;
 	const char *state_dir;
 	struct sockaddr_un address;
-	bool lost; /* its socket was deleted, and could not be made again */
+	dev_t device; /* with inode: the socket that it has made there */
+	ino_t inode;
+	bool lost; /* that is not there any more, and could not be made again */
 	int spare; /* a descriptor that makes room to refuse a client when there is no other; -1: not now */
 	control_handler *handler;
 	control_aside *aside; /* or NULL */

@@ -159,7 +159,8 @@ static void save_anew(struct agent *agent)
 	agent_work_end(agent);
 }
 
-static void look_after_lock(struct service *service, int *lock, const char *directory)
+/* True: the agent has it. */
+static bool look_after_lock(struct service *service, int *lock, const char *directory)
 {
 	struct error err;
 	int ret = state_lock_look_after(lock, directory, &err);
@@ -168,20 +169,21 @@ static void look_after_lock(struct service *service, int *lock, const char *dire
 		log_error("%s/lock was deleted, and cannot be made again: %s", directory, err.text);
 	service->lost |= ret < 0;
 	if (ret <= 0)
-		return;
+		return !ret;
 	service->lost = false;
 	log_warning("%s/lock was deleted, and is made again", directory);
 	jobs_add(&service->agent, save_anew);
+	return true;
 }
 
-/* Soon, before another agent is started. */
+/* Soon, before another agent is started, whose socket is its own. */
 static void look_after_files(struct service *service)
 {
 	const struct agent_options *options = service->agent.options;
 
-	look_after_lock(service, &service->lock, options->state_dir);
+	if (look_after_lock(service, &service->lock, options->state_dir))
+		control_look_after(service->control);
 	look_after_lock(service, &service->persist_lock, options->persist_dir);
-	control_look_after(service->control);
 }
 
 static void tick(evutil_socket_t fd, short what, void *context)
