@@ -286,8 +286,9 @@ def test_given_up_and_come_back(world):
         assert list(reconcile) == ["server/web"]
         assert reconcile["server/web"]["tries"] == 15 and name in reconcile["server/web"]["error"]
         assert "server/web: given up after 15 tries" in world.weir("status")
-        given_up = world.weir.metrics()["weir_reconcile_given_up_total"]  # more than once where commands are slow
-        assert given_up == {(): world.weir.log().count("server/web is given up until the next resync after 15 tries")}
+        # More than once where commands are slow, and told once.
+        assert world.weir.metrics()["weir_reconcile_given_up_total"][()] >= 1
+        assert world.weir.log().count("server/web is given up until the next resync after 15 tries") == 1
     finally:
         run("umount", path)
     eventually(lambda: site.status()["mode"] == "limiting", "it is in force")

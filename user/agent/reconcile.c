@@ -129,18 +129,23 @@ static int reconcile(struct agent *agent, const char *key, struct error *err)
 	return ret;
 }
 
+/* Each resync is a try for one that was given up: it is told once. */
 static void finish_key(struct reconcile *r, const char *key, int ret, const struct error *why)
 {
+	int outcome;
+
 	if (!ret) {
 		retries_succeeded(r->retries, key);
 		return;
 	}
-	if (retries_failed(r->retries, key, why) == 0) {
-		agent_lock(r->agent);
-		r->given_up++;
-		agent_unlock(r->agent);
+	outcome = retries_failed(r->retries, key, why);
+	if (outcome < 0 || outcome == RETRIES_AGAIN)
+		return;
+	agent_lock(r->agent);
+	r->given_up++;
+	agent_unlock(r->agent);
+	if (outcome == RETRIES_GIVEN_UP)
 		log_error("%s is given up until the next resync after %d tries: %s", key, TRIES, why->text);
-	}
 }
 
 static void *work(void *context)

@@ -42,12 +42,14 @@ void retries_close(struct retries *retries)
 static int drop(struct retries *retries, const char *key, const struct error *why)
 {
 	json_t *entry = json_pack("{s:I, s:s}", "tries", (json_int_t)retries->tries, "error", why->text);
+	bool same;
 	int ret;
 
 	pthread_mutex_lock(&retries->lock);
+	same = json_equal(json_object_get(retries->dropped, key), entry);
 	ret = json_object_set_new(retries->dropped, key, entry);
 	pthread_mutex_unlock(&retries->lock);
-	return ret ? -ENOMEM : 0;
+	return ret ? -ENOMEM : same ? RETRIES_STILL_GIVEN_UP : RETRIES_GIVEN_UP;
 }
 
 int retries_failed(struct retries *retries, const char *key, const struct error *why)
@@ -56,7 +58,7 @@ int retries_failed(struct retries *retries, const char *key, const struct error 
 
 	if (workqueue_requeues(retries->queue, key) + 1 < retries->tries) {
 		ret = workqueue_add_rate_limited(retries->queue, key);
-		return ret ?: 1;
+		return ret ?: RETRIES_AGAIN;
 	}
 	workqueue_forget(retries->queue, key);
 	return drop(retries, key, why);

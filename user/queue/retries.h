@@ -23,10 +23,13 @@ int retries_open(struct retries **out, struct workqueue *queue, __u32 tries);
 /* NULL: nothing. */
 void retries_close(struct retries *retries);
 
-/*
- * For who has the key, before workqueue_done(). 1: it will be tried again, 0: it is given up. -ENOMEM: neither, and it is
- * lost unless it is added again.
- */
+enum retries_outcome {
+	RETRIES_GIVEN_UP,
+	RETRIES_STILL_GIVEN_UP, /* as before, for the same reason */
+	RETRIES_AGAIN,
+};
+
+/* For who has the key, before workqueue_done(). -ENOMEM: it is lost unless it is added again. */
 int retries_failed(struct retries *retries, const char *key, const struct error *why);
 void retries_succeeded(struct retries *retries, const char *key);
 
