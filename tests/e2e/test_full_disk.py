@@ -161,6 +161,19 @@ def test_what_goes_is_refused(site, disk):
     assert "noisy" not in site.weir("export")
 
 
+def test_start(site, disk):
+    """As after a crash or a reboot: what was saved is limited, and is saved where it was not yet when there is room."""
+    site.weir.kill()
+    site.weir.start("off", "--persist")
+    assert site.client("noisy").drive(1) == [429]
+    assert "what is in force could not be saved: cannot write" in site.weir.log()
+    persisted = site.weir.state_dir.parent / "persist/state.json"
+    assert not persisted.exists()
+    disk.empty()
+    eventually(persisted.exists, "the agent has tried again")
+    assert persisted.read_text() == (site.weir.state_dir / "state.json").read_text()
+
+
 def test_a_limit_on_the_size_of_files(world):
     """It is as a full disk: the agent lives on."""
     site = world.site()

@@ -25,7 +25,6 @@ static void tell_new(const struct agent_options *options)
 			 "because --persist is not used");
 }
 
-/* What was not to be persisted before may have to be now. */
 static int load_state(struct agent *agent, struct error *err)
 {
 	const struct agent_options *options = agent->options;
@@ -42,7 +41,9 @@ static int load_state(struct agent *agent, struct error *err)
 		return origin;
 	unsaved_take_up(agent);
 	leftovers_look(agent);
-	return options->persist_dir && !agent->unsaved.text[0] ? agent_save(agent, err) : 0;
+	if (options->persist_dir)
+		agent_save_first(agent);
+	return 0;
 }
 
 int agent_load(struct agent *agent, struct error *err)

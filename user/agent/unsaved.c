@@ -80,6 +80,20 @@ int agent_save_override(struct agent *agent, int slot, const struct limit *limit
 	return save_override(agent, slot, limit, override, err);
 }
 
+void agent_save_first(struct agent *agent)
+{
+	struct error why;
+
+	if (agent->unsaved.text[0] || !agent_save(agent, &why))
+		return;
+	error_set(
+		&agent->unsaved, 0,
+		"what is in force could not be saved: %s. After a reboot what was saved before is in force. The agent tries "
+		"to save it every ten seconds",
+		why.text);
+	log_error("%s", agent->unsaved.text);
+}
+
 void agent_save_last(struct agent *agent)
 {
 	struct error err;

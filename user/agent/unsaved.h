@@ -21,6 +21,8 @@ int agent_save(struct agent *agent, struct error *err);
 /* The same where this override is all that is other than it was. */
 int agent_save_override(struct agent *agent, int slot, const struct limit *limit, const struct override *override,
 			struct error *err);
+/* Of an agent that begins: what was not to be persisted before may have to be now. A full disk keeps no agent from its servers. */
+void agent_save_first(struct agent *agent);
 /* For who reads the state after this agent, which may be an earlier version: it is one line then. */
 void agent_save_last(struct agent *agent);
 /* Saves that a server is off, or notes it; agent->unsaved says why then. */
