@@ -237,6 +237,19 @@ def test_a_lost_state(world, attached):
     assert site.weir.json("status")["agent"]["leftovers"] == []
 
 
+def test_attached_over_a_lost_state(attached):
+    """Whose connection was translated is told that it has ended, and does not wait for an answer without end; others go on."""
+    site, _, noisy, quiet = attached
+    site.weir.kill()
+    (site.weir.state_dir / "state.json").unlink()
+    site.weir.start()
+    site.attach()
+    assert "removed, 1 translated connections reset" in site.weir.log()
+    with pytest.raises(ConnectionError):
+        noisy.get("/more")
+    assert quiet.drive(2) == [200] * 2
+
+
 def test_pins_of_another_agent(world, site):
     """Which it holds: nobody is told to end them, until it is gone."""
     pins = next(world.pins.glob("net-*"))

@@ -123,6 +123,25 @@ void net_unpin(struct agent *agent, __u64 cookie)
 		log_warning("%s", err.text);
 }
 
+/* Connections that need their translator would wait for answers without end. */
+static int end_leftovers(struct datapath *dp, const char *dir, struct error *err)
+{
+	struct error why;
+	int ret = datapath_drain_all(dp, err), reset;
+
+	if (ret)
+		return ret;
+	reset = datapath_reset_translated(dp, DATAPATH_EVERY_SLOT, &why);
+	if (reset < 0)
+		log_warning("%s: %s", dir, why.text);
+	ret = datapath_remove(dp, err);
+	if (!ret)
+		log_warning(
+			"%s belonged to servers that are not in the state: removed, %d translated connections reset",
+			dir, reset < 0 ? 0 : reset);
+	return ret;
+}
+
 int net_clear_leftovers(struct agent *agent, int fd, __u64 cookie, struct error *err)
 {
 	struct datapath *dp;
@@ -136,9 +155,7 @@ int net_clear_leftovers(struct agent *agent, int fd, __u64 cookie, struct error 
 	if (ret)
 		return ret;
 	CLEANUP_RETAKE struct agent *released = agent_release(agent);
-	ret = datapath_remove(dp, err);
+	ret = end_leftovers(dp, dir, err);
 	datapath_close(dp);
-	if (!ret)
-		log_warning("%s belonged to servers that are not in the state: removed", dir);
 	return ret;
 }

@@ -148,20 +148,6 @@ static int pinned_nets_list(const char *pin_dir, struct pinned_nets *nets, struc
 	return ret ? error_set(err, ret, "out of memory") : 0;
 }
 
-/* Limits nothing any more: new connections are left alone, translated ones go on. */
-static int pinned_net_drain(struct datapath *dp, struct error *err)
-{
-	struct weir_server server;
-	int ret = 0;
-
-	for (__u32 slot = 0; slot < WEIR_MAX_SERVERS && !ret; slot++) {
-		ret = datapath_server_read(dp, slot, &server, err);
-		if (!ret && server.flags)
-			ret = datapath_server_flags(dp, slot, server.flags | WEIR_SERVER_DRAINING, err);
-	}
-	return ret;
-}
-
 /* With force nothing stands in the way: what cannot be opened is removed as it is. */
 static int pinned_net_open(const struct uninstall_options *options, struct pinned_net *net, struct error *err)
 {
@@ -176,19 +162,17 @@ static int pinned_net_open(const struct uninstall_options *options, struct pinne
 		return 0;
 	ret = datapath_open(&net->dp, &opening, err);
 	if (!ret)
-		return pinned_net_drain(net->dp, err);
+		return datapath_drain_all(net->dp, err);
 	return options->force && ret != -EBUSY ? 0 : ret;
 }
 
 static int pinned_net_reset(struct pinned_net *net, struct error *err)
 {
-	for (__u32 slot = 0; slot < WEIR_MAX_SERVERS && net->dp; slot++) {
-		int n = datapath_reset_translated(net->dp, slot, err);
+	int n = net->dp ? datapath_reset_translated(net->dp, DATAPATH_EVERY_SLOT, err) : 0;
 
-		if (n < 0)
-			return n;
-		net->reset += n;
-	}
+	if (n < 0)
+		return n;
+	net->reset += n;
 	return 0;
 }
 

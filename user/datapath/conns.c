@@ -69,14 +69,14 @@ static bool choose_due(const struct weir_conn *c, const struct choice *choice)
 	       weir_conn_may_rest(c, choice->now_ns);
 }
 
-static bool choose_translated(const struct weir_conn *c, const struct choice *choice)
-{
-	return c->server == choice->slot && c->splice.cuts && c->phase != WEIR_PHASE_CLOSED;
-}
-
 static bool choose_slot(const struct weir_conn *c, const struct choice *choice)
 {
-	return c->server == choice->slot;
+	return choice->slot == DATAPATH_EVERY_SLOT || c->server == choice->slot;
+}
+
+static bool choose_translated(const struct weir_conn *c, const struct choice *choice)
+{
+	return choose_slot(c, choice) && c->splice.cuts && c->phase != WEIR_PHASE_CLOSED;
 }
 
 typedef bool chooser(const struct weir_conn *c, const struct choice *choice);

@@ -147,6 +147,8 @@ int datapath_balancers_set(struct datapath *dp, __u32 slot, const struct datapat
 			   struct error *err);
 /* Returns when no program runs that has seen the old flags: whatever it did to a connection is counted by then. */
 int datapath_server_flags(struct datapath *dp, __u32 slot, __u32 flags, struct error *err);
+/* Nothing is limited any more: new connections are left alone, translated ones go on. */
+int datapath_drain_all(struct datapath *dp, struct error *err);
 /* The groups that follow from how a request is identified. */
 int datapath_known_groups_set(struct datapath *dp, __u32 slot, const struct weir_known_groups *groups,
 			      struct error *err);
@@ -377,6 +379,7 @@ bool datapath_trace_read(struct datapath *dp, void (*tell)(void *arg, const stru
  * it lets go what is due of dying ones (weir_conn_due()).
  * reset ends, by RST to both sides, the translated connections of a slot; returns how many. max: what the table can hold.
  */
+#define DATAPATH_EVERY_SLOT WEIR_MAX_SERVERS
 #define DATAPATH_IDLE_NS (120 * WEIR_NS_PER_S) /* an idle_ns after which one looks */
 __u32 datapath_conns_max(const struct datapath *dp);
 int datapath_sweep(struct datapath *dp, __u64 idle_ns, struct error *err);

@@ -102,6 +102,19 @@ int datapath_server_flags(struct datapath *dp, __u32 slot, __u32 flags, struct e
 	return ret;
 }
 
+int datapath_drain_all(struct datapath *dp, struct error *err)
+{
+	struct weir_server server;
+	int ret = 0;
+
+	for (__u32 slot = 0; slot < WEIR_MAX_SERVERS && !ret; slot++) {
+		ret = datapath_server_read(dp, slot, &server, err);
+		if (!ret && server.flags)
+			ret = datapath_server_flags(dp, slot, server.flags | WEIR_SERVER_DRAINING, err);
+	}
+	return ret;
+}
+
 int datapath_known_groups_set(struct datapath *dp, __u32 slot, const struct weir_known_groups *groups,
 			      struct error *err)
 {
