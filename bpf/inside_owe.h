@@ -59,7 +59,7 @@ static __always_inline void inside_note_turn(const struct inside_request *r, __u
  * Notes whose turn it is when, for the request's connection and for its address. A user who is not in debt frees both; who has no
  * name is his address, and frees nobody: without one, anyone could. Only where inside_owes().
  */
-static __noinline int inside_take_turn(struct inside_request *r, const struct decision *d)
+__noinline int inside_take_turn(struct inside_request *r, const struct decision *d)
 {
 	const struct weir_server *server;
 	__u64 at_ns;

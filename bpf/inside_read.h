@@ -172,8 +172,8 @@ static long inside_hash_step(__u32 i, struct inside_turn *turn)
 }
 
 /* That of a text that is long, or may be none. */
-static __noinline __u32 inside_long_subject(struct inside_walk *walk, const struct weir_inside_string *string,
-					    __u8 kind, __u64 *subject)
+__noinline __u32 inside_long_subject(struct inside_walk *walk, const struct weir_inside_string *string, __u8 kind,
+				     __u64 *subject)
 {
 	struct inside_turn turn = { walk };
 	struct weir_settings *set;
@@ -249,8 +249,8 @@ __noinline __u64 inside_plain_subject(const struct weir_inside_process *process,
  * The subject of a string; an empty one has none: 0. Its text goes to the stack: the kernel looks longer at memory that is somewhere
  * else before it copies there. Leaves its first 16 bytes in walk->words.
  */
-static __noinline __u32 inside_subject(const struct weir_inside_process *process, struct inside_walk *walk,
-				       const struct weir_inside_string *string, __u8 kind, __u64 *subject)
+__noinline __u32 inside_subject(const struct weir_inside_process *process, struct inside_walk *walk,
+				const struct weir_inside_string *string, __u8 kind, __u64 *subject)
 {
 	struct inside_short_text text = {};
 
@@ -297,7 +297,7 @@ static long inside_plain_step(__u32 i, struct inside_turn *turn)
 }
 
 /* Is it the path of a health check, spelled plainly? A query may follow. */
-static __noinline bool inside_is_health(struct inside_walk *walk, const struct weir_inside_string *string)
+__noinline bool inside_is_health(struct inside_walk *walk, const struct weir_inside_string *string)
 {
 	struct inside_turn turn = { walk };
 	__u64 text[2];
@@ -352,42 +352,54 @@ WEIR_SELDOM __u32 inside_peer_slowly(struct inside_walk *walk, const struct weir
 
 #define INSIDE_PEERS 16 /* a power of two */
 
+/* Its text has less than 24 bytes, and zeros behind them. */
+struct inside_peer_text {
+	__u64 words[WEIR_PEER_IPV4_MAX / 8 + 1];
+};
+
 /* A peer that was read a moment ago. A connection has many requests, and what its text says takes longer to find out than to compare. */
 struct inside_known_peer {
-	__u64 text[WEIR_PEER_IPV4_MAX / 8 + 1]; /* inside_peer_text(); 0: none is known */
+	struct inside_peer_text text; /* inside_end_peer_text(); 0: none is known */
 	__u64 address[2];
 	__u64 port;
 };
 
-/* Its text has less than 24 bytes, and zeros behind them: its length, with one more, is the last byte, which is 0 in none. */
-static __always_inline void inside_peer_text(__u64 text[3], __u64 length)
+/* Its length, with one more, is the last byte, which is 0 in none. */
+static __always_inline void inside_end_peer_text(struct inside_peer_text *text, __u64 length)
 {
-	text[2] |= (length + 1) << 56;
+	text->words[2] |= (length + 1) << 56;
 }
 
-static __always_inline __u32 inside_known_peer_of(const __u64 text[3])
+static __always_inline __u32 inside_known_peer_of(const struct inside_peer_text *text)
 {
-	return ((text[0] ^ text[1] ^ text[2]) * 0x9e3779b97f4a7c15ULL >> 32) & (INSIDE_PEERS - 1);
+	return ((text->words[0] ^ text->words[1] ^ text->words[2]) * 0x9e3779b97f4a7c15ULL >> 32) & (INSIDE_PEERS - 1);
+}
+
+static __always_inline bool inside_is_peer_of(const struct inside_known_peer *known,
+					      const struct inside_peer_text *text)
+{
+	return known->text.words[0] == text->words[0] && known->text.words[1] == text->words[1] &&
+	       known->text.words[2] == text->words[2];
 }
 
 /* One that is not known yet, of this text. */
-WEIR_SELDOM __u32 inside_new_peer(struct inside_walk *walk, const struct weir_inside_string *string,
-				  struct inside_known_peer *known, const __u64 text[3], struct inside_peer *peer)
+__noinline __u32 inside_new_peer(struct inside_walk *walk, const struct weir_inside_string *string,
+				 struct inside_known_peer *known, const struct inside_peer_text *text,
+				 struct inside_peer *peer)
 {
 	__u64 address[2];
 
-	if (!string || !text || !peer)
+	if (!walk || !string || !text || !peer)
 		return WEIR_INSIDE_UNREADABLE;
-	if (WEIR_UNLIKELY(!weir_peer_ipv4_at_once((const char *)text, string->length, (__u8 *)address, &peer->port)))
+	if (WEIR_UNLIKELY(
+		    !weir_peer_ipv4_at_once((const char *)text->words, string->length, (__u8 *)address, &peer->port)))
 		return inside_peer_slowly(walk, string, peer);
 	peer->words[0] = address[0];
 	peer->words[1] = address[1];
 	peer->known = true;
 	if (!known)
 		return INSIDE_READ;
-	known->text[0] = text[0];
-	known->text[1] = text[1];
-	known->text[2] = text[2];
+	known->text = *text;
 	known->address[0] = address[0];
 	known->address[1] = address[1];
 	known->port = peer->port;
@@ -398,18 +410,17 @@ WEIR_SELDOM __u32 inside_new_peer(struct inside_walk *walk, const struct weir_in
 static __always_inline __u32 inside_peer(struct inside_walk *walk, const struct weir_inside_string *string,
 					 struct inside_known_peer *known, struct inside_peer *peer)
 {
-	__u64 text[WEIR_PEER_IPV4_MAX / 8 + 1] = {};
+	struct inside_peer_text text = {};
 
 	if (WEIR_UNLIKELY(string->length > WEIR_PEER_IPV4_MAX))
 		return inside_peer_slowly(walk, string, peer);
-	if (WEIR_UNLIKELY(inside_text(string, text, WEIR_PEER_IPV4_MAX) != INSIDE_READ))
+	if (WEIR_UNLIKELY(inside_text(string, text.words, WEIR_PEER_IPV4_MAX) != INSIDE_READ))
 		return WEIR_INSIDE_UNREADABLE;
-	inside_peer_text(text, string->length);
+	inside_end_peer_text(&text, string->length);
 	if (known)
-		known += inside_known_peer_of(text);
-	if (WEIR_UNLIKELY(!known || known->text[0] != text[0] || known->text[1] != text[1] ||
-			  known->text[2] != text[2]))
-		return inside_new_peer(walk, string, known, text, peer);
+		known += inside_known_peer_of(&text);
+	if (WEIR_UNLIKELY(!known || !inside_is_peer_of(known, &text)))
+		return inside_new_peer(walk, string, known, &text, peer);
 	peer->words[0] = known->address[0];
 	peer->words[1] = known->address[1];
 	peer->port = known->port;

@@ -92,7 +92,7 @@ static __always_inline void inside_limits_admitted(__u32 server, __u32 limits)
  * Asks the built-in limits, the narrowest first, as limits_find() has them. Says by bits which have given a token; after one that has not,
  * none is asked. INSIDE_ALL_GAVE: each did, and that is counted.
  */
-static __noinline int inside_limits_give(struct decision *d, const struct inside_request *r, __u32 server, __u32 traits)
+__noinline int inside_limits_give(struct decision *d, const struct inside_request *r, __u32 server, __u32 traits)
 {
 	const __u32 limits = inside_limits_of(traits);
 	__u32 charged = 0, left = limits, slot;
