@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Transfers of gigabytes after a cut, in segments of a megabyte, straight through the connection logic: every number is
- * compared with one that was reckoned in 64 bits.
+ * Transfers of gigabytes before and after a cut, in segments of a megabyte, straight through the connection logic: every
+ * number is compared with one that was reckoned in 64 bits.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -180,7 +180,7 @@ static bool download(struct flow *f, uint64_t mib)
 	return true;
 }
 
-static bool play_long(struct world *w, uint64_t up_mib, uint64_t down_mib)
+static struct flow flow(struct world *w)
 {
 	static uint8_t filler[MIB];
 	struct flow f = {
@@ -190,6 +190,13 @@ static bool play_long(struct world *w, uint64_t up_mib, uint64_t down_mib)
 	w->failed = false;
 	memset(filler, 'x', sizeof(filler));
 	weir_conn_open(&f.c, 0, WEIR_PHASE_FOLLOWED, f.client_isn + 1, f.server_isn + 1, 1000);
+	return f;
+}
+
+static bool play_long(struct world *w, uint64_t up_mib, uint64_t down_mib)
+{
+	struct flow f = flow(w);
+
 	for (int i = 0; i < 4; i++) {
 		if (!shed_some(&f, 2) || !upload(&f, up_mib) || !shed_some(&f, 1) || !download(&f, down_mib) ||
 		    !shed_some(&f, 1) || !upload(&f, 1))
@@ -208,8 +215,16 @@ static bool long_download(struct world *w)
 	return play_long(w, 1, LONG_MIB);
 }
 
+static bool long_before(struct world *w)
+{
+	struct flow up = flow(w), down = up;
+
+	return upload(&up, LONG_MIB) && shed_some(&up, 2) && download(&down, LONG_MIB) && shed_some(&down, 2);
+}
+
 const struct scenario scenarios_long[] = {
 	{ "gigabytes upwards after a cut", long_upload },
 	{ "gigabytes downwards after a cut", long_download },
+	{ "gigabytes before the first cut", long_before },
 	{ 0 },
 };

@@ -111,9 +111,11 @@ WEIR_INLINE __u32 weir_splice_edge(const struct weir_splice *s)
 	return s->server_acked + s->in_off + ((__u32)s->server_window << (s->server_scale & 15));
 }
 
+/* Has the client all answers? Where there is none, no mark says so: what the server sends may be past it by more than 2^31. */
 WEIR_INLINE bool weir_splice_answer_acked(const struct weir_splice *s)
 {
-	return !WEIR_FRESH(s->owed) && !seq_before(s->client_acked, weir_splice_answer_end(s));
+	return !WEIR_FRESH(s->cuts) ||
+	       (!WEIR_FRESH(s->owed) && !seq_before(s->client_acked, weir_splice_answer_end(s)));
 }
 
 /* Keeps the marks of a settled cut within reach of the streams, so that they never wrap around. */
