@@ -166,6 +166,27 @@ def test_pins_are_gone(site):
 
 
 @pytest.mark.alone
+def test_bpffs_mounted_over(world):
+    """What is wrong is told, limits stay in force, and all is in order when that is gone."""
+    world.bpffs = world.directory / "bpf"
+    world.bpffs.mkdir()
+    run("mount", "-t", "bpf", "weir-test", world.bpffs)
+    world.at_end(run, "umount", "-l", world.bpffs)
+    world.weir.start("off", "--resync", 1)
+    site = world.site()
+    site.attach()
+    site.limit("user", burst=1)
+    run("mount", "-t", "bpf", "weir-test", world.bpffs)
+    try:
+        eventually(lambda: "its pin is hidden: unmount" in (site.status()["problem"] or ""), "it is told")
+        assert site.client().drive(2) == [200, 429]
+    finally:
+        run("umount", "-l", world.bpffs)
+    eventually(lambda: site.status()["problem"] is None, "all is in order")
+    assert site.client().drive(1) == [429]
+
+
+@pytest.mark.alone
 def test_namespace_is_gone(world):
     site = world.site(world.veth())
     site.attach()

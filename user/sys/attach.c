@@ -253,6 +253,9 @@ static int attach_failed(const struct attach *a, int code, __u32 ifindex, struct
 	/* How the kernel says that it does not know the kind of qdisc, or of filter. */
 	if (a->way == ATTACH_CLSACT && code == -ENOENT)
 		why = "this kernel has neither tcx (Linux 6.6) nor clsact (CONFIG_NET_SCH_INGRESS, CONFIG_NET_CLS_BPF)";
+	/* Of a link whose pin was removed nothing runs. */
+	if (a->way != ATTACH_CLSACT && code == -EEXIST)
+		why = "the program runs there, but its pin is hidden: unmount (umount -l) what is mounted over the pin directory";
 	if_indextoname(ifindex, name);
 	return error_set(err, code, "attaching to interface %s (%u): %s", name, ifindex, why);
 }
