@@ -311,6 +311,20 @@ def test_restarts(files, site):
     assert alice.get(PODS) == 200
 
 
+@pytest.mark.alone
+def test_a_new_server(files, site):
+    """Killed before all that its file says is in force, the next agent knows that a file had attached it. It is starting until then."""
+    path = files.write("web.yaml", files.throttle(site, [user(1)]))
+    eventually(lambda: [server["mode"] for server in files.weir.servers()] == ["starting"], "it is starting")
+    files.weir.kill()
+    path.unlink()
+    files.follow()
+    eventually(lambda: files.weir.servers() == [], "it is gone")
+    files.write("web.yaml", files.throttle(site, [user(1)]))
+    eventually(lambda: [server["mode"] for server in files.weir.servers()] == ["limiting"], "it limits")
+    assert site.client("alice").drive(2) == [200, 429]
+
+
 def test_usage(world, tmp_path):
     for path, said in (("policy.d", "absolute path"), ("-", "absolute path"), ("", "absolute path")):
         assert said in world.weir.refused("agent", "--policy", path, status=2)

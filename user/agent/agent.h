@@ -69,6 +69,7 @@ struct agent {
 	struct {
 		bool in_force;
 		bool tried;		   /* to be put in force */
+		bool incomplete;	   /* what it was attached with is not all in force yet */
 		struct error problem;	   /* why it is not, or what could not be repaired */
 		struct error identity_err; /* the last failure to read its files of tokens and addresses */
 		struct error warning;	   /* what is unwise about them */

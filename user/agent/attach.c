@@ -113,6 +113,7 @@ int server_attach(struct agent *agent, struct server *server, json_t *netns_inod
 	if (ret)
 		return ret;
 	agent->state.servers[slot] = server;
+	agent->servers[slot].incomplete = true;
 	owned = NULL;
 	ret = bring_in(agent, slot, err);
 	if (ret) {

@@ -144,7 +144,7 @@ int server_end(struct agent *agent, int slot, struct error *err)
 		limits_taken_forget(net);
 	agent->state.servers[slot] = NULL;
 	server_out_of_force(agent, slot);
-	agent->servers[slot].tried = false;
+	agent->servers[slot].tried = agent->servers[slot].incomplete = false;
 	memset(agent->servers[slot].drift, 0, sizeof(agent->servers[slot].drift));
 	identity_forget(agent, slot);
 	reconcile_forget(agent, server->name);

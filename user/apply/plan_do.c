@@ -18,12 +18,13 @@ static int attach_new(struct agent *agent, struct plan *plan, struct planned *p,
 	if (p->slot >= 0)
 		return 0;
 	p->fresh = NULL;
+	/* For who reads what was saved of it, if this agent is killed before the rest is. */
+	server->policy = json_pack("{s:b}", "attached", 1);
 	slot = server_attach(agent, server, plan->netns_inode, err);
 	if (slot < 0)
 		return slot;
 	p->slot = slot;
 	p->attached = true;
-	agent->state.servers[slot]->policy = json_pack("{s:b}", "attached", 1);
 	/* Numbers and the namespace are known only now. */
 	server_free(p->made);
 	p->made = NULL;
@@ -94,6 +95,13 @@ static void free_later(struct agent *agent, struct server *server)
 	server_free(server);
 }
 
+static void complete(struct agent *agent, const struct plan *plan)
+{
+	for (size_t i = 0; i < plan->n; i++)
+		if (plan->servers[i].attached)
+			agent->servers[plan->servers[i].slot].incomplete = false;
+}
+
 /* What a plan has put in the place of something is the state's now. */
 static void keep(struct agent *agent, struct plan *plan)
 {
@@ -125,10 +133,11 @@ int plan_do(struct agent *agent, struct plan *plan, struct error *err)
 {
 	int ret = carry_out(agent, plan, err);
 
-	if (ret) {
+	if (ret)
 		take_back(agent, plan, err);
+	complete(agent, plan);
+	if (ret)
 		return ret;
-	}
 	keep(agent, plan);
 	return detach_ended(agent, plan, err);
 }

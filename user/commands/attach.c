@@ -23,6 +23,7 @@ int agent_attach(struct agent *agent, json_t *arguments, json_t **result, struct
 	slot = server_attach(agent, server, inode, err);
 	if (slot < 0)
 		return slot;
+	agent->servers[slot].incomplete = false;
 	other_weir = net_other_weir(server_net(agent, agent->state.servers[slot]));
 	refuses_not = inside_refuses_not(agent, slot);
 	inside = inside_chosen(agent, slot);

@@ -27,6 +27,8 @@ const char *server_mode(const struct agent *agent, int slot)
 
 	if (!agent->servers[slot].in_force)
 		return agent->servers[slot].tried ? "failed" : "starting";
+	if (agent->servers[slot].incomplete)
+		return "starting";
 	if (server->draining)
 		return "draining";
 	if (server->paused)
