@@ -38,6 +38,16 @@ int datapath_server_flags(struct datapath *dp, __u32 slot, __u32 flags, struct e
 	return 0;
 }
 
+int datapath_drain_all(struct datapath *dp, struct error *err)
+{
+	int ret = 0;
+
+	for (__u32 slot = 0; slot < WEIR_MAX_SERVERS && !ret; slot++)
+		if (dp->servers[slot].flags)
+			ret = datapath_server_flags(dp, slot, dp->servers[slot].flags | WEIR_SERVER_DRAINING, err);
+	return ret;
+}
+
 int datapath_server_clear(struct datapath *dp, __u32 slot, struct error *err)
 {
 	CLEANUP_KERNEL void *kernel = fake_kernel();
