@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The agent may go, cleanly or not: what is in force stays in force, and the next agent takes it over."""
 import contextlib
+import fcntl
 import json
 import os
 import resource
@@ -15,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from lib.process import eventually, run
+from lib.process import PATIENCE_S, eventually, run
 from lib.weir import Weir, parse_metrics
 from test_detach import Load
 
@@ -320,6 +321,27 @@ def test_metrics_are_clean(site):
 
 
 @pytest.mark.alone
+def test_a_log_that_nobody_reads(world):
+    """As that of a container whose runtime hangs: the agent goes on, and says what was lost when somebody reads again."""
+    reader, writer = os.pipe()
+    fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 8192)
+    weir = world.weir
+    weir.process = subprocess.Popen(weir.command("agent", "--metrics", "off"), env=weir.environment(), stdin=subprocess.DEVNULL,
+                                    stdout=writer, stderr=writer)
+    os.close(writer)
+    with open(reader, "rb", buffering=0) as log:
+        eventually(lambda: weir.run("status").returncode == 0, "it answers")
+        for _ in range(8192 // 64):
+            assert weir.refused("pause", "n" * 40) == f'weir: there is no server "{"n" * 40}"'
+        weir("status")
+        assert b"lost" not in log.read(1 << 16)
+        weir.refused("pause", "web")
+        assert b"lines of the log are lost: nobody read them" in log.read(1 << 16)
+        assert weir.process.poll() is None
+        weir.process.terminate()
+        assert weir.process.wait(PATIENCE_S) == 0
+
+
 def test_metrics_port_is_taken(world, port):
     with socket.create_server(("127.0.0.1", port)):
         line = world.weir.refused("agent", "--metrics", f"127.0.0.1:{port}")

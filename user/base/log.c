@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 #include <jansson.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,8 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/output.h"
+
+#define PATIENCE_MS 500
 
 static bool as_json;
 
@@ -55,6 +58,46 @@ static void write_json(const char *level, const char *text)
 	fprintf(stderr, "%s%s\n", priority(level), dumped ?: "{}");
 }
 
+static void write_line(const char *level, const char *text)
+{
+	if (as_json)
+		write_json(level, text);
+	else
+		fprintf(stderr, "%sweir: %s: %s\n", priority(level), level, text);
+}
+
+/* Nobody may read what is written to a pipe, a socket or a terminal. It is waited for once, and not again while it is stuck. */
+static bool is_taken(unsigned long lost)
+{
+	struct pollfd pollfd = { .fd = STDERR_FILENO, .events = POLLOUT };
+
+	return poll(&pollfd, 1, lost ? 0 : PATIENCE_MS) != 0;
+}
+
+static void tell_lost(unsigned long lost)
+{
+	char text[96];
+
+	snprintf(text, sizeof(text), "%lu lines of the log are lost: nobody read them", lost);
+	write_line("warning", text);
+}
+
+static void write_if_taken(const char *level, const char *text)
+{
+	static unsigned long lost;
+
+	flockfile(stderr); /* no other thread takes the room that there is */
+	if (!is_taken(lost)) {
+		lost++;
+	} else {
+		if (lost)
+			tell_lost(lost);
+		lost = 0;
+		write_line(level, text);
+	}
+	funlockfile(stderr);
+}
+
 void log_event(const char *level, const char *format, ...)
 {
 	CLEANUP_FREE char *visible = NULL;
@@ -65,8 +108,5 @@ void log_event(const char *level, const char *format, ...)
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
 	visible = output_visible(text);
-	if (as_json)
-		write_json(level, visible ?: "out of memory");
-	else
-		fprintf(stderr, "%sweir: %s: %s\n", priority(level), level, visible ?: "out of memory");
+	write_if_taken(level, visible ?: "out of memory");
 }
