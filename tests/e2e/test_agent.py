@@ -348,6 +348,22 @@ def test_metrics_port_is_taken(world, port):
     assert f"127.0.0.1:{port}" in line and "in use" in line
 
 
+def test_state_dir_of_others(site):
+    """Whoever can write there is told of, when the agent starts."""
+    directory = site.weir.state_dir
+    for owner, mode in (1000, 0o700), (0, 0o720), (0, 0o1777):
+        os.chown(directory, owner, 0)
+        directory.chmod(mode)
+        site.weir.start()
+        assert f"{directory} can be written by others (owner {owner}, mode {mode:04o})" in site.weir.log()
+    directory.chmod(0o755)
+    site.weir.stop()
+    site.weir.log_begin()
+    site.weir.start()
+    assert "can be written" not in site.weir.log()
+    directory.chmod(0o700)
+
+
 def test_state_dir_is_private(site):
     for path in site.weir.state_dir, *site.weir.state_dir.iterdir():
         assert path.stat().st_mode & 0o077 == 0, path

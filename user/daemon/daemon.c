@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "agent/inside.h"
 #include "agent/jobs.h"
@@ -51,6 +52,19 @@ static void warn_of_private_pins(const char *pin_dir)
 			"%s is visible only in the mount namespace of the agent, as with \"ip netns exec\": what is in force "
 			"ends with it. Start it outside and attach --netns, or use nsenter --net",
 			pin_dir);
+}
+
+/* Who writes there says what the agent does when it is started, and may take commands in its place. */
+static void warn_of_open_directory(const char *directory)
+{
+	struct stat info;
+
+	if (!directory || stat(directory, &info))
+		return;
+	if ((info.st_mode & (S_IWGRP | S_IWOTH)) || (info.st_uid && info.st_uid != geteuid()))
+		log_warning(
+			"%s can be written by others (owner %u, mode %04o), who command the agent by that: chown root, chmod go-w",
+			directory, info.st_uid, info.st_mode & 07777);
 }
 
 /* Whoever starts the agent may have signals blocked that are to end it, and a umask by which it could not read what it writes. */
@@ -437,6 +451,8 @@ static int run(struct service *service, const struct agent_options *options, str
 	int ret;
 
 	warn_of_private_pins(options->pin_dir);
+	warn_of_open_directory(options->state_dir);
+	warn_of_open_directory(options->persist_dir);
 	raise_file_limit();
 	agent_init(&service->agent, options);
 	clock_gettime(CLOCK_REALTIME, &service->agent.started);
