@@ -302,6 +302,9 @@ int policy_server(const struct server *server, json_t *objects, struct server **
 	if (json_array_size(objects))
 		made->policy = json_pack("{s:O, s:O, s:O*}", "objects", objects, "base", base, "attached",
 					 json_object_get(server->policy, "attached"));
+	/* Until it is detached, as it is without its Throttle: whoever comes next, if that was not done, knows what it is. */
+	else if (policy_attached(server))
+		made->policy = json_pack("{s:b}", "attached", 1);
 	*out = made;
 	made = NULL;
 	return 0;

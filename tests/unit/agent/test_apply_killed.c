@@ -18,7 +18,11 @@
 #include "agent_fixture.h"
 #include "base/cleanup.h"
 #include "fake_datapath.h"
+#include "policy/policy.h"
 
+#define ATTACHING                                                                                                 \
+	"{\"objects\":[{\"file\":\"/etc/p.yaml\",\"document\":{\"apiVersion\":\"weir/v1\",\"kind\":\"Throttle\"," \
+	"\"metadata\":{\"name\":\"api\"},\"spec\":{\"listen\":[\"*:7\"],\"limits\":[" USER("") "]}}}]}"
 #define THROTTLE(limits)                                                                                          \
 	"{\"objects\":[{\"file\":\"/etc/p.yaml\",\"document\":{\"apiVersion\":\"weir/v1\",\"kind\":\"Throttle\"," \
 	"\"metadata\":{\"name\":\"api\"},\"spec\":{\"limits\":[" limits "]}}}]}"
@@ -46,7 +50,7 @@ static void count_step(void)
 }
 
 /* In a process of its own. Returns whether it was killed. */
-static bool apply_killed(struct fixture *f, const char *objects, int steps)
+static bool command_killed(struct fixture *f, const char *command, const char *objects, int steps)
 {
 	pid_t child = fork();
 	int status = 0;
@@ -57,7 +61,7 @@ static bool apply_killed(struct fixture *f, const char *objects, int steps)
 
 		steps_left = steps;
 		fake_asked = count_step;
-		result = run(f, "apply", objects);
+		result = run(f, command, objects);
 		fake_asked = NULL;
 		memcpy(left_behind, fake_nets, sizeof(fake_nets));
 		_exit(result ? ENDED : 99);
@@ -150,7 +154,7 @@ static void killed_anywhere(void **state)
 
 		succeed(f, "apply", BEFORE);
 		assert_kernel(false);
-		killed = apply_killed(f, AFTER, steps++);
+		killed = command_killed(f, "apply", AFTER, steps++);
 		said = file_says_after(f);
 		assert_half_way();
 		take_over(f);
@@ -164,10 +168,39 @@ static void killed_anywhere(void **state)
 	munmap(left_behind, sizeof(fake_nets));
 }
 
+/* A server that is attached by its Throttle, or detached with it, is never taken for one that a command has attached. */
+static void attached_by_a_throttle(void **state)
+{
+	static const char *const commands[] = { "apply", "delete" };
+	struct fixture *f = *state;
+
+	left_behind = mmap(NULL, sizeof(fake_nets), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(left_behind, MAP_FAILED);
+	for (int i = 0; i < 2; i++) {
+		int steps = 0, there = 0;
+		bool killed;
+
+		do {
+			if (i == 1)
+				succeed(f, "apply", ATTACHING);
+			killed = command_killed(f, commands[i], ATTACHING, steps++);
+			take_over(f);
+			if (!f->agent.state.servers[0])
+				continue;
+			there++;
+			assert_true(policy_attached(f->agent.state.servers[0]));
+			succeed(f, "detach", "{\"name\":\"api\",\"force\":true}");
+		} while (killed);
+		assert_true(there > 1);
+	}
+	munmap(left_behind, sizeof(fake_nets));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		with_agent(killed_anywhere),
+		with_agent(attached_by_a_throttle),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
