@@ -194,6 +194,8 @@ static __always_inline int ingress_act(struct __sk_buff *skb, struct work *w, en
 	switch (action) {
 	case WEIR_DROP:
 		return TC_ACT_SHOT;
+	case WEIR_LEAVE:
+		return TC_ACT_UNSPEC;
 	case WEIR_PASS:
 		return w->view.splice.cuts ? pass_to_server(skb, w) : TC_ACT_UNSPEC;
 	case WEIR_CUT:
@@ -238,9 +240,9 @@ static __noinline int ingress_conn(struct __sk_buff *skb, struct work *w, struct
 	if (action == WEIR_CLOSE)
 		conn_release(c, w->conn_id);
 	verdict = ingress_act(skb, w, action);
-	if (verdict == TC_ACT_UNSPEC)
+	if (verdict == TC_ACT_UNSPEC && action != WEIR_LEAVE)
 		badge_put_on(skb, &w->packet.segment, c);
-	if (verdict == TC_ACT_UNSPEC && w->view.opaque && (w->server_flags & WEIR_SERVER_PACED))
+	if (verdict == TC_ACT_UNSPEC && action != WEIR_LEAVE && w->view.opaque && (w->server_flags & WEIR_SERVER_PACED))
 		verdict = pace(skb, w, c);
 	if (verdict == TC_ACT_UNSPEC && w->packet.segment.flags & WEIR_TCP_RST && !conn_is_anothers(w, c))
 		c->client_reset = 1;

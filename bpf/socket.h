@@ -112,6 +112,7 @@ static __always_inline void socket_read(struct weir_socket *k, struct tcp_sock *
 	k->sent = tcp->snd_nxt;
 	k->acked = tcp->snd_una;
 	k->ack_slack = tcp->bytes_acked < window ? tcp->bytes_acked : window;
+	k->reach = window;
 	k->ts_recent = tcp->rx_opt.ts_recent;
 	if (k->ts_recent && (__u32)(now_ns / WEIR_NS_PER_S) - (__u32)tcp->rx_opt.ts_recent_stamp > PAWS_FORGETS_S)
 		k->ts_recent = 0;
@@ -129,6 +130,7 @@ static __always_inline void socket_read_request(struct weir_socket *k, struct tc
 	k->edge = k->next + request->req.req.__req_common.skc_rcv_wnd;
 	k->sent = k->acked = request->snt_isn + 1;
 	k->ack_slack = 0;
+	k->reach = 0xffff; /* the largest window of a SYN */
 	k->ts_recent = request->req.req.ts_recent;
 	k->early = k->busy = 0;
 	k->signs = WEIR_SIGNS_UNKNOWN;

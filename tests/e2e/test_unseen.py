@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """What reaches the server by a way on which no program reads is held instead, packet by packet."""
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,16 @@ REDIRECT = """
 table ip redirected {{
     chain prerouting {{ type nat hook prerouting priority -100; tcp dport {redirected} redirect to :{port}; }}
     chain output {{ type nat hook output priority -100; tcp dport {redirected} redirect to :{port}; }}
+}}
+"""
+SYNPROXY = """
+table inet proxied {{
+    chain prerouting {{ type filter hook prerouting priority -300; tcp dport {port} tcp flags syn notrack; }}
+    chain input {{
+        type filter hook input priority 0;
+        tcp dport {port} ct state invalid,untracked synproxy mss 1460 wscale 7 timestamp sack-perm;
+        ct state invalid drop;
+    }}
 }}
 """
 
@@ -50,6 +61,25 @@ def test_redirected_in_the_same_namespace(world, kind, what):
     # Who comes directly is answered.
     site.limit("user", burst=0)
     assert site.client().drive(1) == [429]
+
+
+def test_synproxy(world):
+    """It answers handshakes in the server's place. From then on it changes the numbers that the client acknowledges."""
+    site = world.site(world.veth())
+    try:
+        site.place.server_ns.run("nft", "-f", "-", input=SYNPROXY.format(port=site.server.port))
+    except AssertionError as why:
+        pytest.skip(f"no SYNPROXY here: {why}")
+    site.place.server_ns.run("sysctl", "-qw", "net.netfilter.nf_conntrack_tcp_loose=0")
+    site.attach()
+    site.limit("user", burst=16)
+    clients = [site.client() for _ in range(8)]
+    for client in clients:
+        assert client.drive(2) == [200] * 2
+    for client in clients:
+        client.ask("/more")
+    time.sleep(1)
+    assert site.server.served() == 16
 
 
 @pytest.fixture

@@ -314,6 +314,7 @@ static void ask(struct weir_socket *k)
 		.sent = SERVER_ISN + s->sent,
 		.acked = SERVER_ISN + s->acked,
 		.ack_slack = SLACK,
+		.reach = 1U << 30,
 		.ts_recent = s->tsval,
 		.asked = 1,
 		.known = 1,

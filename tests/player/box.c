@@ -457,6 +457,7 @@ static void box_ask(struct world *w, struct weir_socket *k)
 		.sent = t->iss + t->next,
 		.acked = t->iss + t->una,
 		.ack_slack = 1U << 30,
+		.reach = 1U << 30,
 		.ts_recent = t->o.timestamps ? t->ts_recent : 0,
 		.asked = 1,
 		.known = 1,

@@ -118,6 +118,15 @@ WEIR_INLINE enum weir_action weir_conn_after_close(struct weir_conn *c, const st
  * The steps of beginning. Each says FRAME when it has nothing to say: then the next one is asked.
  */
 
+/*
+ * Its acknowledgement has nothing to do with the server's socket. Either the socket drops it, whenever it comes there, or something behind
+ * changes its numbers (netfilter's SYNPROXY), and it comes unread. Where something was cut, its place is not known.
+ */
+WEIR_INLINE bool weir_conn_leaves(const struct weir_conn *c, const struct weir_socket *k, const struct weir_segment *g)
+{
+	return k->known && !c->splice.cuts && weir_socket_is_out_of_reach(k, g);
+}
+
 /* Might the server drop it? Then its socket is asked. */
 WEIR_INLINE enum weir_action weir_conn_ask(struct weir_conn *c, const struct weir_socket *k,
 					   const struct weir_segment *g, enum weir_reason *why)
@@ -130,6 +139,8 @@ WEIR_INLINE enum weir_action weir_conn_ask(struct weir_conn *c, const struct wei
 		return WEIR_ASK;
 	if (acceptable && !weir_conn_socket_drops(c, k, g))
 		return WEIR_FRAME;
+	if (acceptable && weir_conn_leaves(c, k, g))
+		return WEIR_LEAVE;
 	*why = WEIR_UNACCEPTABLE;
 	return WEIR_DROP;
 }

@@ -34,6 +34,7 @@ enum weir_action {
 	WEIR_ACK,    /* drop; say a bare acknowledgement */
 	WEIR_CLOSE,  /* say the answer with FIN; to the server the segment becomes a RST */
 	WEIR_CUT,    /* send on, translated, only what comes before the reader's `start`, and no FIN */
+	WEIR_LEAVE, /* send on as it is, unread: it may be another segment by the time it is at the socket, where the hold meets it */
 	WEIR_PROBE, /* send on no byte of it, but the byte's number before the socket's next: the server says its window again */
 };
 

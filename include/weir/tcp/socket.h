@@ -22,6 +22,7 @@ struct weir_socket {
 	__u32 sent;	 /* behind the last byte it sent */
 	__u32 acked;	 /* behind the last byte that it knows its client has */
 	__u32 ack_slack; /* acknowledgements that are older by more than this are refused */
+	__u32 reach;	 /* the largest window of its client: nothing it sends is further from `acked` */
 	__u32 ts_recent; /* the client's latest timestamp; 0: none */
 	__u8 asked;	 /* the kernel was asked */
 	__u8 known;	 /* and has a socket that can say all this */
@@ -45,6 +46,13 @@ WEIR_INLINE bool weir_socket_drops(const struct weir_socket *k, const struct wei
 	    (seq_after(g->ack, k->sent) || seq_before(g->ack, k->acked - k->ack_slack)))
 		return true;
 	return seq_after(g->seq + g->len, k->edge);
+}
+
+/* Does it acknowledge what no acknowledgement can be of, now or soon? */
+WEIR_INLINE bool weir_socket_is_out_of_reach(const struct weir_socket *k, const struct weir_segment *g)
+{
+	return weir_segment_has(g, WEIR_TCP_ACK) &&
+	       (seq_after(g->ack, k->acked + k->reach) || seq_before(g->ack, k->acked - k->reach));
 }
 
 /* It has no room at all: what it drops it answers, as any probe of a closed window. */

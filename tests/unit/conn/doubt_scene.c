@@ -23,6 +23,7 @@ void doubt_open(struct doubt_scene *s)
 		.sent = SERVER,
 		.acked = SERVER,
 		.ack_slack = 100,
+		.reach = 1000,
 		.ts_recent = 500,
 		.known = 1,
 	};

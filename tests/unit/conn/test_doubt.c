@@ -87,6 +87,31 @@ static void test_what_the_server_drops_is_not_read(void **state)
 	refused(&g);
 }
 
+/* Its numbers are of another connection, or are changed behind this: the socket gets it as it is, and nothing is read of it. */
+static void test_out_of_reach(void **state)
+{
+	static const __u32 acks[] = { SERVER - 1001, SERVER + 1001 + sizeof(OK), SERVER + 0x7fffffff,
+				      SERVER - 0x7fffffff };
+	struct weir_segment g;
+	struct doubt_scene s;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(acks) / sizeof(acks[0]); i++) {
+		doubt_open(&s);
+		assert_int_equal(doubt_send(&s, 0, GET), WEIR_PASS);
+		doubt_server_has(&s, strlen(GET), OK);
+		g = doubt_segment(&s, strlen(GET), strlen(DECOY));
+		g.ack = acks[i];
+		assert_int_equal(doubt_offer(&s, &g, DECOY, true), WEIR_LEAVE);
+		assert_int_equal(s.why, WEIR_REASON_NONE);
+		assert_int_equal(s.got, 0);
+		doubt_check_at(&s, strlen(GET), 1);
+		assert_int_equal(s.conn.splice.passed_end, CLIENT + strlen(GET));
+		s.conn.splice.cuts = 1;
+		assert_int_equal(doubt_offer(&s, &g, DECOY, true), WEIR_DROP);
+	}
+}
+
 /* It asks, and is told that the server takes it. */
 static void test_doubtful_and_taken(void **state)
 {
@@ -209,6 +234,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ordinary_traffic_asks_nobody),
 		cmocka_unit_test(test_what_the_server_drops_is_not_read),
+		cmocka_unit_test(test_out_of_reach),
 		cmocka_unit_test(test_doubtful_and_taken),
 		cmocka_unit_test(test_shut_window),
 		cmocka_unit_test(test_shut_window_of_what_is_not_read),
