@@ -342,6 +342,7 @@ def test_a_log_that_nobody_reads(world):
         assert weir.process.wait(PATIENCE_S) == 0
 
 
+@pytest.mark.alone
 def test_metrics_port_is_taken(world, port):
     with socket.create_server(("127.0.0.1", port)):
         line = world.weir.refused("agent", "--metrics", f"127.0.0.1:{port}")
