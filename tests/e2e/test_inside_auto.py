@@ -132,7 +132,10 @@ def test_an_api_server_at_once(world, serve, refuses):
     assert said.startswith('server "web" is attached; inside: see (apiserver, go1.') and "registers" in said
     assert lanes(world) == ("see", False)
     assert "until a limit is enforced: then TLS is held by the client's address" in world.weir("status")
-    assert "passes" not in world.weir("limit", "set", "total", "--qps", 5, "--burst", 2)
+    set_, chosen = world.weir("limit", "set", "total", "--qps", 5, "--burst", 2).splitlines()
+    assert set_ == 'server "web": limit total is set, and enforced'
+    assert chosen.startswith('server "web": inside: off: the kernel lets no program') and "TLS is held by the client's address" in chosen
+    assert len(world.weir("limit", "set", "total", "--qps", 5, "--burst", 2).splitlines()) == 1, "it is said once"
     assert lanes(world) == ("off", True)
     assert "registers" in inside(world)["why"] and "--inside see would count users" in inside(world)["why"]
     server.get(PODS, "alice", 5)
@@ -140,6 +143,10 @@ def test_an_api_server_at_once(world, serve, refuses):
     assert "inside: off: the kernel lets no program" in world.weir("status")
     world.weir("limit", "set", "total", "--dry-run")
     becomes(world, "see", False)
+    world.weir("dry-run", "web", "on")
+    assert "inside" not in world.weir("limit", "set", "total", "--enforce")
+    assert 'server "web": inside: off: ' in world.weir("dry-run", "web", "off")
+    assert lanes(world) == ("off", True)
 
 
 def test_not_everything_checks_out(world, serve):

@@ -37,6 +37,8 @@ void inside_forget(struct agent *agent, int slot);
 json_t *inside_status(const struct agent *agent, int slot);
 /* What `auto` has chosen, as `attach` says it; the caller frees it. NULL: nothing that is worth a word, or there is no memory. */
 char *inside_chosen(const struct agent *agent, int slot);
+/* Limits of the server have changed. What `auto` takes instead of `see`, if they end that; the caller frees it. */
+char *inside_chosen_anew(struct agent *agent, int slot);
 /* How a request is decided there, for `explain`: enum weir_explain_inside. */
 __u32 inside_explained(const struct agent *agent, int slot);
 /* A limit that is for no request inside it, and why; the caller frees it. NULL: each is for some, or there is no memory. */

@@ -138,6 +138,21 @@ char *inside_chosen(const struct agent *agent, int slot)
 	return asprintf(&out, "%s%s%s", text ?: "off", why ? ": " : "", why ?: "") < 0 ? NULL : out;
 }
 
+static enum inside_mode lane_now(const struct agent *agent, int slot)
+{
+	return agent->servers[slot].inside ? agent->servers[slot].inside->lane : INSIDE_OFF;
+}
+
+char *inside_chosen_anew(struct agent *agent, int slot)
+{
+	enum inside_mode before = lane_now(agent, slot);
+
+	if (agent->state.servers[slot]->inside != INSIDE_AUTO)
+		return NULL;
+	inside_limits_changed(agent);
+	return lane_now(agent, slot) == before ? NULL : inside_chosen(agent, slot);
+}
+
 /* NULL: the server is not looked into. */
 static const struct inside_served *seen_in(const struct agent *agent, int slot)
 {

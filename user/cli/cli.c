@@ -173,6 +173,14 @@ void cli_print_refuses_not(json_t *result)
 	putchar('\n');
 }
 
+void cli_print_inside(json_t *result)
+{
+	CLEANUP_FREE char *inside = output_visible(cli_text(result, "inside"));
+
+	if (inside && *inside)
+		printf("server \"%s\": inside: %s\n", cli_text(result, "server"), inside);
+}
+
 void cli_warn(json_t *result, const char *about)
 {
 	json_t *warning;

@@ -90,6 +90,8 @@ void cli_too_many(const struct argp_state *state, const char *word);
 void cli_warn(json_t *result, const char *about);
 /* Ends a line that says what was done: limits may be in force, and refuse nobody inside the server. */
 void cli_print_refuses_not(json_t *result);
+/* A line of its own: what `auto` has chosen, if the result says it. */
+void cli_print_inside(json_t *result);
 
 /* Prints "weir: ..." on stderr; returns 1. */
 int cli_fail(const struct error *err);

@@ -268,6 +268,7 @@ static int print_set(json_t *result)
 
 	print_limit(result, became(result));
 	cli_print_refuses_not(result);
+	cli_print_inside(result);
 	snprintf(about, sizeof(about), "limit \"%s\": ", cli_text(result, "limit"));
 	cli_warn(result, about);
 	return ferror(stdout);

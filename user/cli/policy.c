@@ -179,14 +179,6 @@ void policy_print_levels(json_t *levels)
 
 /* --- apply and delete */
 
-static void print_inside(json_t *server)
-{
-	CLEANUP_FREE char *inside = output_visible(cli_text(server, "inside"));
-
-	if (inside)
-		printf("server \"%s\": inside: %s\n", cli_text(server, "server"), inside);
-}
-
 static int print_changes(json_t *result)
 {
 	json_t *change, *server;
@@ -196,7 +188,7 @@ static int print_changes(json_t *result)
 		printf("server \"%s\": %s %s\n", cli_text(change, "server"), cli_text(change, "object"),
 		       cli_text(change, "change"));
 	json_array_foreach (json_object_get(result, "inside"), i, server)
-		print_inside(server);
+		cli_print_inside(server);
 	policy_print_levels(json_object_get(result, "levels"));
 	return ferror(stdout);
 }

@@ -143,6 +143,7 @@ static int print_dry_run(json_t *result)
 	       *cli_text(result, "refuses_not") ? "is in no dry run" :
 						  "enforces its limits");
 	cli_print_refuses_not(result);
+	cli_print_inside(result);
 	if (!on)
 		json_array_foreach (json_object_get(result, "limits_in_dry_run"), i, limit)
 			print_still_dry(result, json_string_value(limit));

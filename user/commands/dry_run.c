@@ -53,7 +53,7 @@ static json_t *limits_in_dry_run(const struct server *server, json_t *files)
 
 int agent_dry_run(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
 {
-	CLEANUP_FREE char *refuses_not = NULL;
+	CLEANUP_FREE char *refuses_not = NULL, *inside = NULL;
 	json_t *names, *files;
 	const char *name;
 	json_error_t why;
@@ -65,12 +65,13 @@ int agent_dry_run(struct agent *agent, json_t *arguments, json_t **result, struc
 	ret = slot < 0 ? slot : set_dry_run(agent, slot, dry_run, err);
 	if (ret)
 		return ret;
+	inside = inside_chosen_anew(agent, slot);
 	if (!dry_run)
 		refuses_not = inside_refuses_not(agent, slot);
 	files = json_object();
 	names = limits_in_dry_run(agent->state.servers[slot], files);
-	*result = json_pack("{s:s, s:b, s:o, s:o, s:s*}", "server", name, "dry_run", dry_run, "limits_in_dry_run",
-			    names, "files", files, "refuses_not", refuses_not);
+	*result = json_pack("{s:s, s:b, s:o, s:o, s:s*, s:s*}", "server", name, "dry_run", dry_run, "limits_in_dry_run",
+			    names, "files", files, "inside", inside, "refuses_not", refuses_not);
 	server_tell_failed(agent, slot, *result);
 	return 0;
 }

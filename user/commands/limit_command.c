@@ -38,7 +38,7 @@ static json_t *warnings_of(struct agent *agent, int slot, const struct limit *li
 int agent_limit_set(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
 {
 	const char *server = NULL, *subject = NULL, *name;
-	CLEANUP_FREE char *refuses_not = NULL;
+	CLEANUP_FREE char *refuses_not = NULL, *inside = NULL;
 	const struct limit *limit;
 	json_t *idle;
 	char canonical[KEY_SUBJECT_TEXT];
@@ -59,12 +59,13 @@ int agent_limit_set(struct agent *agent, json_t *arguments, json_t **result, str
 	limit = server_limit(agent->state.servers[slot], name);
 	if (subject)
 		key_subject_parse(limit->key, subject, canonical, NULL);
+	inside = inside_chosen_anew(agent, slot);
 	if (!limit->dry_run)
 		refuses_not = inside_refuses_not(agent, slot);
-	*result = json_pack("{s:s, s:s, s:s?, s:s, s:s, s:s, s:s*}", "server", agent->state.servers[slot]->name,
+	*result = json_pack("{s:s, s:s, s:s?, s:s, s:s, s:s, s:s*, s:s*}", "server", agent->state.servers[slot]->name,
 			    "limit", name, "subject", subject ? canonical : NULL, "mode",
 			    limit->dry_run ? "dry-run" : "enforce", "server_mode", server_mode(agent, slot), "lane",
-			    inside_lane(agent, slot), "refuses_not", refuses_not);
+			    inside_lane(agent, slot), "inside", inside, "refuses_not", refuses_not);
 	log_info("server \"%s\": limit %s%s%s is set", agent->state.servers[slot]->name, name, subject ? " " : "",
 		 subject ? canonical : "");
 	idle = warnings_of(agent, slot, limit, subject ? canonical : NULL);
