@@ -3,6 +3,7 @@
 #ifndef WEIR_BPF_EGRESS_H
 #define WEIR_BPF_EGRESS_H
 
+#include "body_served.h"
 #include "frame_response.h"
 #include "outgoing.h"
 #include "passing.h"
@@ -160,6 +161,8 @@ static __always_inline int egress_conn(struct __sk_buff *skb, struct work *w, st
 		width_note_cut(c);
 		conn_release(c, w->conn_id);
 	}
+	if (WEIR_UNLIKELY(why == WEIR_BODY_SERVED))
+		why = note_served_body(skb, w);
 	if (why != WEIR_REASON_NONE)
 		count(w->server, why);
 	conn_retire(w, c, true, reset);

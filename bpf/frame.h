@@ -6,6 +6,7 @@
 #include "weir/http/list.h"
 
 #include "ahead.h"
+#include "body_served.h"
 #include "box.h"
 #include "event.h"
 #include "names_read.h"
@@ -48,7 +49,7 @@ static __always_inline enum weir_reason refuse(struct work *w)
 		r->held = 1;
 		return WEIR_REASON_NONE;
 	}
-	weir_request_reader_passed(r);
+	request_passed(w);
 	return WEIR_PASSED;
 }
 
@@ -121,7 +122,7 @@ static __always_inline enum weir_reason request_decide(struct __sk_buff *skb, st
 	decision = request_ask(skb, w);
 	if (decision == WEIR_SHED)
 		return refuse(w);
-	weir_request_reader_passed(r);
+	request_passed(w);
 	return decision;
 }
 

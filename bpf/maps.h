@@ -237,6 +237,14 @@ struct {
 	__type(value, struct weir_resting);
 } resting SEC(".maps");
 
+/* Servers that may take bodies for requests (body_served.h): 1. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, WEIR_MAX_SERVERS);
+	__type(key, __u32);
+	__type(value, __u32);
+} body_servers SEC(".maps");
+
 /* Connections that this host has opened from a server's port (outgoing.h): the number of the SYN. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);

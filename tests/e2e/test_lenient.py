@@ -117,3 +117,72 @@ def test_head_that_was_begun_before(site):
     client.end_of_requests()
     eventually(lambda: site.packets("held_record") or len(site.server.targets) > 1, "the end is held")
     assert site.server.targets == ["/before"]
+
+
+INNER = b"GET /inner HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+def send_with_body(site, target, body):
+    """Head and body come at once, so the server has all of it when it answers."""
+    client = site.client("alice")
+    client.send(client.head(target, Content_Length=len(body)) + body)
+    return client
+
+
+def learnt(site, burst, qps=0):
+    """The server has served the body of a request as five others, under limits that have room for `burst` - 1 requests more."""
+    site.limit("user", burst=burst, qps=qps)
+    site.limit("total", burst=burst, qps=qps)
+    assert send_with_body(site, "/outer", INNER * 5).read().status == 200
+    eventually(lambda: site.server.targets == ["/outer"] + ["/inner"] * 5, "the body is served")
+    eventually(lambda: site.unread() == {"body_served": 1}, "it is noticed")
+    site.server.targets.clear()
+
+
+def test_server_that_serves_a_body(site):
+    """From then on bodies are held, and what may be a request in them waits for a token."""
+    learnt(site, burst=2)
+    client = send_with_body(site, "/again", INNER * 100)
+    eventually(lambda: site.packets("held_record"), "the body is held")
+    client.socket.settimeout(1)
+    with contextlib.suppress(socket.timeout):
+        assert not client.socket.recv(1)
+    assert site.server.targets == []
+    assert site.unread() == {"body_served": 2}
+    assert "warning: it may read bodies as requests" in site.weir("status")
+
+
+def test_requests_in_a_body_are_owed(site):
+    """One token lets a packet in, however many requests there may be in it. All of them are charged."""
+    learnt(site, burst=3, qps=0.1)
+    send_with_body(site, "/again", INNER * 20)
+    eventually(lambda: site.server.targets == ["/again"] + ["/inner"] * 20, "the packet goes on")
+    client = site.client("bob")
+    client.ask("/")
+    answer = client.read()
+    assert answer.status == 429
+    assert int(answer.fields["retry-after"]) > 100  # for 18 tokens, at a tenth a second
+
+
+def test_body_without_requests(site):
+    """It goes on, and so does what comes behind it, as far as there are tokens."""
+    learnt(site, burst=100)
+    client = send_with_body(site, "/again", b"x" * 299 + b"\n")
+    assert client.read().status == 200
+    assert not site.packets("held_record")
+
+
+def test_requests_without_bodies_are_read_all_the_same(site):
+    learnt(site, burst=2)
+    client = site.client("bob")
+    assert [client.get("/1"), client.get("/2")] == [200, 429]
+    assert site.unread() == {"body_served": 1}
+
+
+def test_detached_server_is_not_known_any_more(site):
+    learnt(site, burst=2)
+    site.world.keep()
+    site.weir("detach", "web", "--force")
+    site.attach()
+    send_with_body(site, "/other", INNER * 5)
+    eventually(lambda: site.server.targets == ["/other"] + ["/inner"] * 5, "the body is believed")

@@ -199,6 +199,9 @@ static void add_server(json_t *remarks, json_t *server, bool in_full)
 		remark(remarks, name, false, text_of("warning: %s", unheard));
 	if (other_weir)
 		remark(remarks, name, false, text_of("warning: %s", other_weir));
+	if (cli_number(json_object_get(server, "unread"), "body_served"))
+		remark(remarks, name, false,
+		       text_of("warning: it may read bodies as requests, for it has answered what nobody asked: connections are held from the first body on, and get no 429s"));
 	add_dry_run(remarks, server);
 	add_hold(remarks, name, json_object_get(server, "hold"));
 	add_inside(remarks, name, json_object_get(server, "inside"), in_full || hides(server));

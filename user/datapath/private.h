@@ -35,6 +35,7 @@ struct xdp_bpf;
 	X(busy)              \
 	X(lingering)         \
 	X(resting)           \
+	X(body_servers)      \
 	X(outgoing)          \
 	X(finished)          \
 	X(table)             \

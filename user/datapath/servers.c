@@ -155,6 +155,16 @@ static bool is_of_server(const void *key, const void *value, const void *arg)
 	return slot == of->slot;
 }
 
+/* The next server with this slot has not taken any body for requests. */
+static int body_server_clear(struct datapath *dp, __u32 slot, struct error *err)
+{
+	const __u32 no = 0;
+
+	if (bpf_map_update_elem(dp->maps.body_servers, &slot, &no, BPF_ANY))
+		return datapath_map_failed(err, -errno, "body_servers");
+	return 0;
+}
+
 /* A new server in this slot must not inherit the sizes of lists, the penalty box and the debts of the one before. */
 static int known_clear(struct datapath *dp, __u32 slot, struct error *err)
 {
@@ -238,6 +248,7 @@ int datapath_server_clear(struct datapath *dp, __u32 slot, struct error *err)
 		       datapath_limits_clear(dp, slot, err)			 ?:
 		       datapath_conns_clear(dp, slot, err)			 ?:
 		       known_clear(dp, slot, err)				 ?:
+		       body_server_clear(dp, slot, err)				 ?:
 		       datapath_heavy_clear(dp, slot, err)			 ?:
 										   datapath_counters_clear(dp, slot, err);
 }

@@ -31,6 +31,7 @@
  *   hold_turns  LRU_HASH        struct weir_turn_key     struct weir_turns     (inside/turn.h) of connections that may be held
  *   conns       HASH            struct weir_flow         struct weir_conn      (conn.h)
  *   resting     HASH            struct weir_flow         struct weir_resting   (conn/rest.h) those of them that are idle
+ *   body_servers ARRAY          server                   __u32 1: it may take bodies for requests (bpf/body_served.h)
  *   outgoing    LRU_HASH        struct weir_flow         __u32 number of the SYN   of connections that this host opens from a server's port
  *   finished    QUEUE                                    struct weir_finished  those of them that have ended
  *   table       ARRAY(1)        0                        struct weir_table     how many there are
@@ -58,7 +59,7 @@
 #include "weir/limit/width.h"
 
 #ifndef WEIR_ABI_VERSION /* a test has an agent of another version */
-#define WEIR_ABI_VERSION 21
+#define WEIR_ABI_VERSION 22
 #endif
 
 #define WEIR_SUBJECT_OVERFLOW (~0ULL)

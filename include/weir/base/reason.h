@@ -85,6 +85,7 @@
 	X(BAD_PREAMBLE, "bad_preamble", UNREAD)                   \
 	X(HEAD_CUT, "head_cut", UNREAD)                           \
 	X(ANSWERED_EARLY, "answered_early", UNREAD)               \
+	X(BODY_SERVED, "body_served", UNREAD)                     \
 	X(SPLIT_HEAD, "split_head", UNANSWERED)                   \
 	X(PIPELINED, "pipelined", UNANSWERED)                     \
 	X(SERVER_CLOSED, "server_closed", UNANSWERED)             \

@@ -205,7 +205,7 @@ WEIR_INLINE bool weir_conn_hunts(struct weir_conn *c, const struct weir_segment 
 		c->phase = WEIR_PHASE_FOLLOWED;
 		c->hold.answers = 0;
 		c->hold.decided = 0;
-		c->bare = 0;
+		c->bare &= WEIR_BARE_BODY;
 		return true;
 	}
 	if (!weir_conn_hunt_begins(c, g))

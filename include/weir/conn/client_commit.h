@@ -23,6 +23,7 @@ WEIR_INLINE void weir_conn_count_requests(struct weir_conn *c, const struct weir
 	c->asked_ns = c->requests - c->responses == 1 ? c->last_ns : 0;
 	c->user = r->user;
 	c->namespace = r->namespace;
+	c->bare |= r->body ? WEIR_BARE_BODY : 0;
 }
 
 WEIR_INLINE enum weir_action weir_conn_shed(struct weir_conn *c, const struct weir_segment *g,
@@ -74,7 +75,7 @@ WEIR_INLINE void weir_conn_keep_request(struct weir_conn *c, struct weir_busy *b
 /* The first byte that is not read any more. */
 WEIR_INLINE __u32 weir_request_reader_lost_at(const struct weir_request_reader *r)
 {
-	return r->lost == WEIR_CONNECT ? r->next : r->start;
+	return r->lost == WEIR_CONNECT || r->lost == WEIR_BODY_SERVED ? r->next : r->start;
 }
 
 /* What was lost is for the hold to charge, from its first byte. */

@@ -55,7 +55,7 @@ WEIR_INLINE enum weir_action weir_conn_pass_unread(struct weir_conn *c)
 WEIR_INLINE enum weir_action weir_conn_read_on(struct weir_conn *c)
 {
 	c->phase = WEIR_PHASE_FOLLOWED;
-	c->bare = 0;
+	c->bare &= WEIR_BARE_BODY;
 	c->version++;
 	c->hold.version++;
 	c->hold.since_ns = 0;

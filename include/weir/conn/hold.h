@@ -158,7 +158,7 @@ WEIR_INLINE void weir_hold_reader_start(const struct weir_conn *c, const struct 
 		.open = !!(c->bare & WEIR_BARE_OPEN),
 		.cuts = cuts,
 		.preface = WEIR_HOLD_NO_PREFACE,
-		.free = c->opaque_why == WEIR_ANSWERED_EARLY,
+		.free = weir_reason_is_body(c->opaque_why),
 		.record.spared = c->hold.record.spared,
 	};
 }

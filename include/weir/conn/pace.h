@@ -54,7 +54,7 @@ WEIR_INLINE bool weir_pace_waits(__u64 departs_ns, __u64 now_ns)
 /* Are the connection's segments charged here? Of what could be requests only the socket tells what has come: its hook asks for them. */
 WEIR_INLINE bool weir_pace_charges(const struct weir_conn *c)
 {
-	return c->hold.by_records || (c->opaque_why != WEIR_UNSEEN && c->opaque_why != WEIR_ANSWERED_EARLY);
+	return c->hold.by_records || (c->opaque_why != WEIR_UNSEEN && !weir_reason_is_body(c->opaque_why));
 }
 
 /*

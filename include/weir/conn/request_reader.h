@@ -24,7 +24,8 @@ struct weir_request_reader {
 	__u8 begun;	   /* the server has begun to answer this request: there is no place for another answer */
 	__u8 again;	   /* this was read before: it is only compared, nothing is decided */
 	__u8 early;	   /* and the server has bytes from behind it */
-	__u8 pad[2];
+	__u8 body;	   /* a request with a body has ended its head in this segment */
+	__u8 pad;
 	__u32 skipped;	   /* where the latest body that was passed over began */
 	__u32 again_start; /* where it began, and ended then */
 	__u32 again_end;
@@ -57,6 +58,7 @@ WEIR_INLINE void weir_request_reader_open(struct weir_request_reader *r, const s
 	r->first = 0;
 	r->begun = 0;
 	r->again = 0;
+	r->body = 0;
 	r->answer.rejected = 0;
 	r->digest = 0;
 	r->user = c->user;
@@ -230,9 +232,21 @@ WEIR_INLINE void weir_request_reader_passed(struct weir_request_reader *r)
 		r->lost = WEIR_CONNECT;
 	if (r->request.method == WEIR_METHOD_HEAD)
 		r->head_bits |= 1ULL << (r->heads % WEIR_OUTSTANDING_MAX);
+	r->body |= weir_request_has_body(&r->request);
 	r->heads++;
 	if (r->again && r->next == r->again_end)
 		r->held = 1;
+}
+
+/*
+ * The same for a server that has served a body as requests, where the request has one: it is not believed to be a body, nor is what
+ * comes behind it. Its bytes are held from the first one on.
+ */
+WEIR_INLINE void weir_request_reader_doubt_body(struct weir_request_reader *r)
+{
+	if (r->request.content_length)
+		r->next = r->skipped;
+	r->lost = WEIR_BODY_SERVED;
 }
 
 #endif

@@ -229,6 +229,12 @@ WEIR_INLINE void weir_conn_tell(struct weir_conn *c, const struct weir_response_
 		weir_conn_opaque(c, c->splice.server_acked, WEIR_BAD_RESPONSE);
 }
 
+/* Where an answer cannot be followed: is it one that nobody asked for, and may a body have been taken for its request? */
+WEIR_INLINE bool weir_conn_served_body(const struct weir_conn *c)
+{
+	return c->requests == c->responses && c->bare & WEIR_BARE_BODY;
+}
+
 /* A socket sends one segment at a time, so nobody else has moved this side. */
 WEIR_INLINE void weir_conn_commit_server(struct weir_conn *c, struct weir_busy *busy,
 					 const struct weir_response_reader *r, enum weir_reason *why)
@@ -259,7 +265,7 @@ WEIR_INLINE void weir_conn_commit_server(struct weir_conn *c, struct weir_busy *
 		weir_conn_hunt(c);
 		return;
 	}
-	*why = lost;
+	*why = lost == WEIR_BAD_RESPONSE && weir_conn_served_body(c) ? WEIR_BODY_SERVED : lost;
 	if (lost == WEIR_HTTP2 && c->request_place == WEIR_PLACE_FRESH && !weir_preamble_awaited(&c->preamble))
 		c->bare |= WEIR_BARE_FIRST;
 	weir_conn_opaque(c, weir_splice_seq_to_server(&c->splice, c->request_next), lost);

@@ -81,6 +81,7 @@ enum weir_bare {
 	WEIR_BARE_UNTOLD = 1 << 4, /* what the client has begun like TLS, or HTTP/2, its server has not answered yet */
 	WEIR_BARE_FIRST = 1 << 5,  /* the client's stream begins at request_next, or its preamble ends there */
 	WEIR_BARE_HEAD = 1 << 6,   /* a line that may begin a head has come to the socket, and no empty one behind it */
+	WEIR_BARE_BODY = 1 << 7,   /* a request with a body has gone on, and the body was believed to be one */
 };
 
 #define WEIR_CONN_FORGOTTEN (~0ULL)
@@ -255,6 +256,12 @@ WEIR_INLINE void weir_conn_open(struct weir_conn *c, __u32 server, enum weir_pha
 	weir_conn_start(c);
 }
 
+/* Is what is not read any more a body, as far as its request says? */
+WEIR_INLINE bool weir_reason_is_body(enum weir_reason why)
+{
+	return why == WEIR_ANSWERED_EARLY || why == WEIR_BODY_SERVED;
+}
+
 /* It cannot be followed from here on; `next`, in the server's numbers, is where what could not be read begins. */
 WEIR_INLINE void weir_conn_opaque(struct weir_conn *c, __u32 next, enum weir_reason why)
 {
@@ -265,7 +272,7 @@ WEIR_INLINE void weir_conn_opaque(struct weir_conn *c, __u32 next, enum weir_rea
 	c->version++; /* what is being read meanwhile comes again, as what it is then */
 	c->hold.next = next;
 	c->hold.by_records = why == WEIR_TLS;
-	if (weir_place_is_midway(c->request_place) || why == WEIR_ANSWERED_EARLY)
+	if (weir_place_is_midway(c->request_place) || weir_reason_is_body(why))
 		c->bare |= WEIR_BARE_OPEN;
 	c->hold.version++;
 	weir_record_start(&c->hold.record);

@@ -112,6 +112,12 @@ WEIR_INLINE bool weir_request_line_begun(const struct weir_request *r)
 	return weir_request_in_head(r) && r->framing.state != WEIR_AT_START && r->framing.state != WEIR_AT_START_LF;
 }
 
+/* Of a request whose head has ended. */
+WEIR_INLINE bool weir_request_has_body(const struct weir_request *r)
+{
+	return r->content_length || r->flags & WEIR_REQUEST_CHUNKED;
+}
+
 /* A head has ended, and its body has not. */
 WEIR_INLINE bool weir_request_in_body(const struct weir_request *r)
 {

@@ -55,6 +55,8 @@ static void feed(struct doubt_scene *s, const struct weir_segment *g, const char
 		r->shed = shed && !r->again;
 		if (!r->shed)
 			weir_request_reader_passed(r);
+		if (!r->shed && s->serves_bodies && weir_request_has_body(&r->request))
+			weir_request_reader_doubt_body(r);
 	}
 	weir_request_reader_end(r, &digest_keys, g);
 	r->answer = (struct weir_answer_choice){ .length = 100, .kind = WEIR_ANSWER_KEEP };
@@ -91,7 +93,7 @@ enum weir_action doubt_send(struct doubt_scene *s, __u32 at, const char *text)
 	return doubt_offer(s, &g, text, false);
 }
 
-static enum weir_reason server_says(struct doubt_scene *s, __u32 next, const char *text)
+enum weir_reason doubt_server_says(struct doubt_scene *s, __u32 next, const char *text)
 {
 	struct weir_segment g = {
 		.seq = SERVER + s->sent,
@@ -109,7 +111,7 @@ static enum weir_reason server_says(struct doubt_scene *s, __u32 next, const cha
 	s->socket.sent = SERVER + s->sent;
 	if (weir_conn_begin_server(&s->conn, busy_there(&s->conn, &s->busy), &g, &r, &why) != WEIR_FRAME)
 		return why;
-	while (seq_before(r.next, g.seq + g.len))
+	while (seq_before(r.next, g.seq + g.len) && r.lost == WEIR_REASON_NONE)
 		weir_response_reader_feed(&r, text[r.next - g.seq]);
 	kept_commit_server(&s->conn, &s->busy, &r, &why);
 	return why;
@@ -117,12 +119,12 @@ static enum weir_reason server_says(struct doubt_scene *s, __u32 next, const cha
 
 void doubt_server_has(struct doubt_scene *s, __u32 next, const char *text)
 {
-	assert_int_equal(server_says(s, next, text), WEIR_REASON_NONE);
+	assert_int_equal(doubt_server_says(s, next, text), WEIR_REASON_NONE);
 }
 
 void doubt_server_answers_early(struct doubt_scene *s, __u32 next, const char *text)
 {
-	assert_int_equal(server_says(s, next, text), WEIR_ANSWERED_EARLY);
+	assert_int_equal(doubt_server_says(s, next, text), WEIR_ANSWERED_EARLY);
 }
 
 void doubt_later(struct doubt_scene *s)

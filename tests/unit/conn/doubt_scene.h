@@ -22,6 +22,7 @@ struct doubt_scene {
 	__u32 got;   /* requests that were read in the latest segment */
 	__u32 start; /* of what was cut off it */
 	__u32 sent;  /* of the server */
+	bool serves_bodies;
 	enum weir_reason why;
 };
 
@@ -33,6 +34,8 @@ enum weir_action doubt_offer(struct doubt_scene *s, const struct weir_segment *g
 enum weir_action doubt_send(struct doubt_scene *s, __u32 at, const char *text);
 /* The server has the client's stream up to `next`, says so, and answers if it has anything to say. */
 void doubt_server_has(struct doubt_scene *s, __u32 next, const char *text);
+/* The same; why the connection cannot be read on. */
+enum weir_reason doubt_server_says(struct doubt_scene *s, __u32 next, const char *text);
 /* The same, where that answers a request whose body has not come to its end. */
 void doubt_server_answers_early(struct doubt_scene *s, __u32 next, const char *text);
 /* What was under way has arrived, or is lost. */

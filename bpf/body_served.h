@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Servers that leave a request's body unread, and then take it for requests. Nothing tells that beforehand: such a server is known by an
+ * answer that nobody has asked for, behind a body. From then on no body of its requests is believed to be one
+ * (weir_request_reader_doubt_body()), until it is detached.
+ */
+#ifndef WEIR_BPF_BODY_SERVED_H
+#define WEIR_BPF_BODY_SERVED_H
+
+#include "work.h"
+
+static __always_inline bool serves_bodies(__u32 server)
+{
+	const __u32 *known = bpf_map_lookup_elem(&body_servers, &server);
+
+	return known && *known;
+}
+
+/* The request goes on, and its server gets it. */
+static __always_inline void request_passed(struct work *w)
+{
+	struct weir_request_reader *r = &w->request;
+
+	weir_request_reader_passed(r);
+	if (WEIR_UNLIKELY(weir_request_has_body(&r->request)) && serves_bodies(w->server))
+		weir_request_reader_doubt_body(r);
+}
+
+#define ANSWER_STATUS_END 12 /* "HTTP/1.1 408" */
+
+/* Does an answer begin there that servers give of their own accord, to a connection on which nothing comes? */
+static __always_inline bool is_request_timeout(struct __sk_buff *skb, const struct work *w)
+{
+	__u32 at = w->packet.payload + (w->response.next - w->packet.segment.seq);
+	__u8 text[ANSWER_STATUS_END];
+
+	return !bpf_skb_load_bytes(skb, at, text, sizeof(text)) && !__builtin_memcmp(text, "HTTP/1.", 7) &&
+	       !__builtin_memcmp(text + 9, "408", 3);
+}
+
+/* The server has given an answer that nobody asked for, behind a body. Returns what is to be counted. */
+static __noinline enum weir_reason note_served_body(struct __sk_buff *skb, const struct work *w)
+{
+	__u32 server = w->server, *known = bpf_map_lookup_elem(&body_servers, &server);
+
+	if (is_request_timeout(skb, w))
+		return WEIR_BAD_RESPONSE;
+	if (known)
+		*(volatile __u32 *)known = 1;
+	return WEIR_BODY_SERVED;
+}
+
+#endif
