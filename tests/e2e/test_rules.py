@@ -246,7 +246,7 @@ def test_an_agent_refuses(site):
     named(site, "x", "--key", "user", "--qps", 1, "--burst", 1)
     before = site.weir.json("limit", "list")
     for words, said in (
-            (("new", "--qps", 1, "--burst", 1), "key is missing"),
+            (("new", "--qps", 1, "--burst", 1), "a new one needs --key; for one user: weir limit set user new"),
             (("new", "--key", "user", "--qps", 1), "burst is missing"),
             (("x", "--key", "total", "--qps", 1, "--burst", 1), "key cannot be changed: delete it first"),
             (("x", "--in-flight", 1), "delete it first"),

@@ -290,7 +290,7 @@ static json_t *merged(const struct limit *limit, json_t *given, const char *subj
 	return whole;
 }
 
-/* A new limit that has no key: a name that was misspelled, perhaps. */
+/* A new limit that has no key: a name that was misspelled, perhaps, or a user's. */
 static int check_name(const struct server *server, const char *name, struct error *err)
 {
 	struct nearest meant = nearest_to(name);
@@ -299,10 +299,14 @@ static int check_name(const struct server *server, const char *name, struct erro
 		nearest_try(&meant, limit_builtin_name(builtin));
 	for (size_t i = 0; i < server->n_limits; i++)
 		nearest_try(&meant, server->limits[i].name);
-	if (!meant.found || limit_builtin(name) >= 0)
+	if (limit_builtin(name) >= 0)
 		return 0;
-	return error_set(err, -ENOENT, "there is no limit \"%s\": is \"%s\" meant? A new one needs a key", name,
-			 meant.found);
+	if (meant.found)
+		return error_set(err, -ENOENT, "there is no limit \"%s\": is \"%s\" meant? A new one needs --key", name,
+				 meant.found);
+	return error_set(err, -ENOENT,
+			 "there is no limit \"%s\", and a new one needs --key; for one user: weir limit set user %s",
+			 name, name);
 }
 
 int limit_set(struct agent *agent, int slot, json_t *given, const char *subject, struct error *err)
