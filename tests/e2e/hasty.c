@@ -12,7 +12,7 @@ __attribute__((constructor)) static void begin(void)
 	clock_gettime(CLOCK_REALTIME, &began);
 }
 
-time_t time(time_t *out)
+time_t time(time_t *timer)
 {
 	struct timespec now;
 	long long ns;
@@ -20,7 +20,7 @@ time_t time(time_t *out)
 	clock_gettime(CLOCK_REALTIME, &now);
 	ns = (now.tv_sec - began.tv_sec) * NS_PER_S + now.tv_nsec - began.tv_nsec;
 	now.tv_sec = began.tv_sec + (began.tv_nsec + ns * HASTE) / NS_PER_S;
-	if (out)
-		*out = now.tv_sec;
+	if (timer)
+		*timer = now.tv_sec;
 	return now.tv_sec;
 }

@@ -320,9 +320,9 @@ struct half {
 	__u64 tls, proto_major;
 };
 
-#define HALF(by_tls)                                                                  \
-	{                                                                             \
-		{ "GET", 3 }, { "/", 1 }, { "192.0.2.1:443", 13 }, by_tls, by_tls + 1 \
+#define HALF(by_tls)                                                                    \
+	{                                                                               \
+		{ "GET", 3 }, { "/", 1 }, { "192.0.2.1:443", 13 }, by_tls, (by_tls) + 1 \
 	}
 
 /* The request in AX has its TLS in the first half, that in BX in the second one. Read by half of the other's layout, it came without. */

@@ -31,7 +31,7 @@ void scene_serve(struct control_scene *f, const struct access_control *access);
 int scene_call(const struct control_scene *f);
 /* A connection, whose answers are waited for half a minute. */
 int scene_connect(const struct control_scene *f);
-void scene_connect_by(const struct control_scene *f, int socket);
+void scene_connect_by(const struct control_scene *f, int fd);
 void scene_send(int fd, const char *text);
 /* The next bytes are these. */
 void scene_expect(int fd, const char *reply);

@@ -48,7 +48,7 @@ static void test_parse(void **state)
 
 static void test_no_stat(void **state)
 {
-	static const char *const lines[] = { "", "12", "12 (a", "12 a) " FIELDS, ")(", "12 (a) S 7 1" };
+	static const char *const lines[] = { "", "12", "12 (a", ("12 a) " FIELDS), ")(", "12 (a) S 7 1" };
 	struct process_stat stat = { .parent = 3 };
 
 	(void)state;
