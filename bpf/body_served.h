@@ -7,6 +7,8 @@
 #ifndef WEIR_BPF_BODY_SERVED_H
 #define WEIR_BPF_BODY_SERVED_H
 
+#include "weir/http/line.h"
+
 #include "work.h"
 
 static __always_inline bool serves_bodies(__u32 server)
@@ -26,20 +28,18 @@ static __always_inline void request_passed(struct work *w)
 		weir_request_reader_doubt_body(r);
 }
 
-#define ANSWER_STATUS_END 12 /* "HTTP/1.1 408" */
-
 /* Does an answer begin there that servers give of their own accord, to a connection on which nothing comes? */
 static __always_inline bool is_request_timeout(struct __sk_buff *skb, const struct work *w)
 {
 	__u32 at = w->packet.payload + (w->response.next - w->packet.segment.seq);
-	__u8 text[ANSWER_STATUS_END];
+	__u64 words[2] = {};
 
-	return !bpf_skb_load_bytes(skb, at, text, sizeof(text)) && !__builtin_memcmp(text, "HTTP/1.", 7) &&
-	       !__builtin_memcmp(text + 9, "408", 3);
+	return !bpf_skb_load_bytes(skb, at, words, sizeof("HTTP/1.1 408") - 1) &&
+	       weir_run_only(words[0], 7) == WEIR_RUN_TEXT("HTTP/1.") && words[1] == WEIR_RUN_TEXT(" 408");
 }
 
 /* The server has given an answer that nobody asked for, behind a body. Returns what is to be counted. */
-static __noinline enum weir_reason note_served_body(struct __sk_buff *skb, const struct work *w)
+static __always_inline enum weir_reason note_served_body(struct __sk_buff *skb, const struct work *w)
 {
 	__u32 server = w->server, *known = bpf_map_lookup_elem(&body_servers, &server);
 

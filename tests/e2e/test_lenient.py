@@ -11,6 +11,8 @@ from lib.process import eventually
 
 pytestmark = pytest.mark.together
 
+TIMEOUT = b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+
 
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
@@ -22,6 +24,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
+        if self.path == "/timeout":
+            self.wfile.write(TIMEOUT)
 
     def log_message(self, *_):
         pass
@@ -170,6 +174,14 @@ def test_body_without_requests(site):
     client = send_with_body(site, "/again", b"x" * 299 + b"\n")
     assert client.read().status == 200
     assert not site.packets("held_record")
+
+
+def test_timeout_says_nothing_of_bodies(site):
+    """Some servers say that a request has not come in time, to a client that does not mean to send one."""
+    send_with_body(site, "/timeout", b"x" * 10)
+    eventually(lambda: site.unread() == {"bad_response": 1}, "it is noticed")
+    send_with_body(site, "/outer", INNER * 5)
+    eventually(lambda: site.server.targets == ["/timeout", "/outer"] + ["/inner"] * 5, "the body is believed")
 
 
 def test_requests_without_bodies_are_read_all_the_same(site):
