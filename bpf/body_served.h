@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Servers that leave a request's body unread, and then take it for requests. Nothing tells that beforehand: such a server is known by an
- * answer that nobody has asked for, behind a body. From then on no body of its requests is believed to be one
+ * answer that nobody has asked for, behind a body, and that has served a request. From then on no body of its requests is believed to be one
  * (weir_request_reader_doubt_body()), until it is detached.
  */
 #ifndef WEIR_BPF_BODY_SERVED_H
@@ -28,14 +28,21 @@ static __always_inline void request_passed(struct work *w)
 		weir_request_reader_doubt_body(r);
 }
 
-/* Does an answer begin there that servers give of their own accord, to a connection on which nothing comes? */
-static __always_inline bool is_request_timeout(struct __sk_buff *skb, const struct work *w)
+/*
+ * Does an answer begin there that has served a request? One that says no tells nothing: servers give it to a request that has not come to its
+ * end, too.
+ */
+static __always_inline bool is_of_a_served_request(struct __sk_buff *skb, const struct work *w)
 {
 	__u32 at = w->packet.payload + (w->response.next - w->packet.segment.seq);
 	__u64 words[2] = {};
+	__u8 status;
 
-	return !bpf_skb_load_bytes(skb, at, words, sizeof("HTTP/1.1 408") - 1) &&
-	       weir_run_only(words[0], 7) == WEIR_RUN_TEXT("HTTP/1.") && words[1] == WEIR_RUN_TEXT(" 408");
+	if (bpf_skb_load_bytes(skb, at, words, sizeof("HTTP/1.1 2") - 1) ||
+	    weir_run_only(words[0], 7) != WEIR_RUN_TEXT("HTTP/1."))
+		return false;
+	status = words[1] >> 8;
+	return status == '2' || status == '3';
 }
 
 /* The server has given an answer that nobody asked for, behind a body. Returns what is to be counted. */
@@ -43,7 +50,7 @@ static __always_inline enum weir_reason note_served_body(struct __sk_buff *skb, 
 {
 	__u32 server = w->server, *known = bpf_map_lookup_elem(&body_servers, &server);
 
-	if (is_request_timeout(skb, w))
+	if (!is_of_a_served_request(skb, w))
 		return WEIR_BAD_RESPONSE;
 	if (known)
 		*(volatile __u32 *)known = 1;

@@ -11,7 +11,7 @@ from lib.process import eventually
 
 pytestmark = pytest.mark.together
 
-TIMEOUT = b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+NO = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -24,8 +24,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
-        if self.path == "/timeout":
-            self.wfile.write(TIMEOUT)
+        if self.path == "/no":
+            self.wfile.write(NO)
 
     def log_message(self, *_):
         pass
@@ -176,12 +176,12 @@ def test_body_without_requests(site):
     assert not site.packets("held_record")
 
 
-def test_timeout_says_nothing_of_bodies(site):
-    """Some servers say that a request has not come in time, to a client that does not mean to send one."""
-    send_with_body(site, "/timeout", b"x" * 10)
+def test_no_says_nothing_of_bodies(site):
+    """Servers say it to a request that does not come to its end."""
+    send_with_body(site, "/no", b"x" * 10)
     eventually(lambda: site.unread() == {"bad_response": 1}, "it is noticed")
     send_with_body(site, "/outer", INNER * 5)
-    eventually(lambda: site.server.targets == ["/timeout", "/outer"] + ["/inner"] * 5, "the body is believed")
+    eventually(lambda: site.server.targets == ["/no", "/outer"] + ["/inner"] * 5, "the body is believed")
 
 
 def test_requests_without_bodies_are_read_all_the_same(site):

@@ -97,7 +97,7 @@ def spoil_until_repaired(site, maps, spoil):
 
 def test_entries_that_are_gone(whole):
     site, maps = whole
-    spoil_until_repaired(site, maps, lambda name, key, _value: maps.delete(name, key))
+    spoil_until_repaired(site, maps, lambda name, key, _value: maps.delete_if_there(name, key))
     assert "missing" in site.weir.log()
 
 

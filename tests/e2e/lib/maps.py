@@ -31,6 +31,14 @@ class Maps:
     def delete(self, name, key):
         self.bpftool("map", "delete", "pinned", self.directory / name, "key", *words(key))
 
+    def delete_if_there(self, name, key):
+        """The agent may write a map anew just then, with other keys."""
+        try:
+            self.delete(name, key)
+        except AssertionError as error:
+            if "No such file or directory" not in str(error):
+                raise
+
     def put(self, name, key, value):
         self.bpftool("map", "update", "pinned", self.directory / name, "key", *words(key), "value", *words(value))
 
