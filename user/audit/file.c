@@ -71,7 +71,6 @@ int audit_append(const char *dir, json_t *list, struct error *err)
 {
 	char path[PATH_MAX], old[PATH_MAX];
 	CLEANUP_FREE char *lines = NULL;
-	CLEANUP_CLOSE int fd = -1;
 	size_t length = 0;
 	int ret = file_path(dir, FILE_NAME, path, err) ?: file_path(dir, OLD_NAME, old, err);
 
@@ -82,8 +81,7 @@ int audit_append(const char *dir, json_t *list, struct error *err)
 	ret = make_room(path, old, length);
 	if (ret)
 		return error_set(err, ret, "%s: %s", path, strerror(-ret));
-	fd = regular_write(path, 0);
-	ret = fd < 0 ? fd : append_whole(fd, lines, length);
+	ret = append_lines(path, lines, length);
 	return ret ? error_set(err, ret, "%s: %s", path, strerror(-ret)) : 0;
 }
 

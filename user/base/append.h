@@ -8,4 +8,10 @@
 /* What is only half written is taken back: all of it can be tried again. A negative errno. */
 int append_whole(int fd, const char *text, size_t length);
 
+/*
+ * The same to a file that is made if it is not there (regular.h). A line that a machine which lost its power has left unfinished is ended
+ * before, so that it spoils none of these.
+ */
+int append_lines(const char *path, const char *lines, size_t length);
+
 #endif

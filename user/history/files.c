@@ -97,7 +97,6 @@ static void remove_others(const char *dir, time_t now)
 int history_append(const char *dir, time_t now, bool prune, const char *lines, size_t length, struct error *err)
 {
 	char name[NAME_SIZE], path[PATH_MAX];
-	CLEANUP_CLOSE int fd = -1;
 	int ret;
 
 	hour_name(now, name);
@@ -108,8 +107,7 @@ int history_append(const char *dir, time_t now, bool prune, const char *lines, s
 		return error_set(err, -errno, "cannot make %s: %s", dir, strerror(errno));
 	if (prune)
 		remove_others(dir, now);
-	fd = regular_write(path, 0);
-	ret = fd < 0 ? fd : append_whole(fd, lines, length);
+	ret = append_lines(path, lines, length);
 	return ret ? error_set(err, ret, "cannot write %s: %s", path, strerror(-ret)) : 0;
 }
 

@@ -107,12 +107,35 @@ static void bounded(void **state)
 	audit_remove(dir);
 }
 
+/* A machine that lost its power has left half a line: it costs no other. */
+static void behind_half_a_line(void **state)
+{
+	CLEANUP_JSON json_t *list = NULL;
+	char path[128];
+	FILE *file;
+
+	(void)state;
+	append("2026", "before", json_integer(1));
+	snprintf(path, sizeof(path), "%s/audit.jsonl", dir);
+	file = fopen(path, "a");
+	assert_non_null(file);
+	fputs("{\"time\":\"2026\",\"server\":\"ha", file);
+	fclose(file);
+	append("2026", "after", json_integer(2));
+	append("2026", "last", json_integer(3));
+	list = read_since("", NULL);
+	assert_int_equal(json_array_size(list), 3);
+	assert_string_equal(json_string_value(json_object_get(json_array_get(list, 1), "server")), "after");
+	audit_remove(dir);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(wanted),
 		cmocka_unit_test(long_lines),
 		cmocka_unit_test(bounded),
+		cmocka_unit_test(behind_half_a_line),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);
