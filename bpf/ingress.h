@@ -354,7 +354,7 @@ int weir_ingress(struct __sk_buff *skb)
 	p = &w->packet;
 	p->ifindex = skb->ifindex;
 	if (!packet_parse_ip(skb, p, kind, ETHERNET_BYTES, &end)) {
-		if (has_inner_tag(skb))
+		if (has_inner_tag(skb) || packet_is_under_way(p, kind))
 			badge_unread(skb);
 		return may_be_icmp(skb, kind) && quoted_pass(skb) ? TC_ACT_SHOT : TC_ACT_UNSPEC;
 	}

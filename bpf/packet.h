@@ -156,7 +156,7 @@ struct extension_walk {
 static long extension_step(__u32 i __attribute__((unused)), struct extension_walk *walk)
 {
 	struct packet *p = walk->packet;
-	__be16 extension[2]; /* next header, length in words of 8 bytes less one; then a fragment's offset */
+	__be16 extension[2]; /* next header, length in words of 8 bytes less one; then a fragment's offset, or what a route has left */
 	__u8 *header = (__u8 *)extension, kind = p->next;
 
 	if (kind == TCP_PROTOCOL)
@@ -168,13 +168,20 @@ static long extension_step(__u32 i __attribute__((unused)), struct extension_wal
 		return 1;
 	if (kind == IPV6_FRAGMENT && (extension[1] & bpf_htons(IPV6_FRAGMENT_OFFSET)))
 		return 1;
+	if (kind == IPV6_ROUTING && header[3]) {
+		p->next = IPV6_ROUTING;
+		return 1;
+	}
 	p->fragment |= kind == IPV6_FRAGMENT;
 	p->l4 += kind == IPV6_FRAGMENT ? 8 : (header[1] + 1) * 8;
 	p->next = header[0];
 	return 0;
 }
 
-/* Moves p->l4 behind the IPv6 extension headers that begin there with p->next. False: no TCP header is found. */
+/*
+ * Moves p->l4 behind the IPv6 extension headers that begin there with p->next. False: no TCP header is found, or it is another connection's
+ * than the addresses say: a route has segments left (SRv6), so the kernel puts another destination in, and sends the packet on.
+ */
 __noinline int ipv6_skip_extensions(packet_context *ctx, struct packet *p)
 {
 	struct extension_walk walk = { .ctx = ctx, .packet = p };
@@ -244,6 +251,12 @@ static __always_inline const struct ipv6_header *ipv6_read(packet_context *ctx, 
 	p->next = ip->next_header;
 	p->plain_ip = p->next == TCP_PROTOCOL;
 	return ip;
+}
+
+/* Of a packet that was not parsed: is that because its route has segments left? */
+static __always_inline bool packet_is_under_way(const struct packet *p, __be16 kind)
+{
+	return kind == bpf_htons(ETHERTYPE_IPV6) && p->next == IPV6_ROUTING;
 }
 
 static __always_inline bool packet_parse_ipv6(packet_context *ctx, struct packet *p, __u32 l3, __u32 *end)

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from lib.netns import Place
+from lib.process import eventually
 from lib.raw import DESTINATION, HOP_BY_HOP, ROUTING, RawClient, RawClient6, with_extensions
 
 pytestmark = pytest.mark.together
@@ -161,3 +163,38 @@ def test_strays_between_others(raw4):
     site.check(passed=BURST, shed=1)
     assert site.packets("stray") == 2 * BURST
     assert site.unread() == {}
+
+
+SEGMENT = "fd00:70::1"
+
+
+@pytest.fixture
+def routed(world):
+    """A server at an address to which its clients' packets come by way of another of its addresses (SRv6)."""
+    place = world.veth(6)
+    for device in "all", "eth0":
+        world.setting(place.server_ns, f"net.ipv6.conf.{device}.seg6_enabled", 1)
+    world.address(place.server_ns, f"{SEGMENT}/128", "lo")
+    route = "route", "add", f"{place.address}/128", "encap", "seg6", "mode", "inline", "segs", SEGMENT, "dev", "eth0"
+    try:
+        place.client_ns.ip("-6", "route", "add", SEGMENT, "via", place.address)
+        world.at_end(place.client_ns.ip, "-6", "route", "del", SEGMENT)
+        place.client_ns.ip("-6", *route)
+        world.at_end(place.client_ns.ip, "-6", "route", "del", f"{place.address}/128")
+    except AssertionError as why:
+        pytest.skip(f"no SRv6 here: {why}")
+    return world.site(place, world.echo(Place(place.server_ns, place.server_ns, "::", "::")))
+
+
+@needs_hold
+@pytest.mark.parametrize("options", [(), ("--interface", "eth0")], ids=["all", "one"])
+def test_a_route_with_segments_left(routed, options):
+    """Its destination on the wire is not the connection's. The kernel puts that in behind weir, so such packets are held."""
+    routed.attach(*options)
+    routed.limit("user", burst=BURST)
+    client = routed.client()
+    assert client.drive(BURST) == [200] * BURST
+    client.ask("/held")
+    eventually(lambda: routed.packets("held_record") > 0, "the next one is withheld")
+    assert routed.server.served() == BURST
+    assert routed.unread() == {"unseen": 1}
