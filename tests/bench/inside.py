@@ -13,15 +13,15 @@ from typing import NamedTuple
 from figures import more_percent, number, spread, table
 from lib.inside import program
 from lib.process import end, eventually, run
-from machine import BUILD, CLIENT_CPU, FAR, NGINX, ROOT, SERVER_CPU, answers, pinned, run_statistics
-from pairs import PAIRS, RATE, STREAMS, measure_pairs
+from machine import BUILD, CLIENT_CPU, FAR, NGINX, ROOT, SERVER_CPU, answers, before_others, pinned, run_statistics
+from pairs import RATE, ROUND_S, STREAMS, WAYS, measure_pairs
 
 sys.path.append(str(ROOT / "tests/inside"))
 
 AS_MANY_AS_IT_CAN = 0
 WARM_UP, TURN_REQUESTS, PARTS = 100, 150, 4  # of a turn: in each part so many requests
 BUSY_REQUESTS = 1000  # likewise, where as many are asked as can be answered
-OWN, KUBE, LOOP, ETCD_PEERS = 8010, 6443, 8011, 2380
+OWN, KUBE, LOOP, KEPT, ETCD_PEERS = 8010, 6443, 8011, 8012, 2380
 LOOP_REQUESTS = 5000
 EMPTY, SEE_AND_LIMIT = "an empty program", "see, and a limit"
 OPEN = (("open", "--key", "user", "--in-flight", 100000),)
@@ -37,13 +37,20 @@ class Own:
     where = ()
 
     def __init__(self, machine):
-        self.pid = machine.start("inside", [program("apiserver"), "serve", f"127.0.0.1:{OWN}"], OWN)
+        with before_others(SERVER_CPU):
+            self.pid = machine.start("inside", [program("apiserver"), "serve", f"127.0.0.1:{OWN}"], OWN)
 
     def command(self, requests, rate, *options):
         return program("client"), *options, "-header", "X-User=alice", "-n", requests, *load(rate), f"https://127.0.0.1:{OWN}{PATHS[OWN]}"
 
+    @staticmethod
+    def beside(*command):
+        """A command that runs in its network namespace."""
+        return command
+
     def ask(self, requests, rate=RATE):
-        run(*self.command(requests, rate), preexec_fn=pinned(CLIENT_CPU))
+        with before_others(CLIENT_CPU):
+            run(*self.command(requests, rate))
 
 
 class RealKube:
@@ -57,36 +64,39 @@ class RealKube:
         from kube import Kube
         self.kube = Kube(f"weir-bench-{os.getpid()}", machine.dir / "kube")
         machine.cleanup.callback(self.kube.end)
-        self.kube.start_etcd()
-        self.kube.start_1_20()
+        with before_others(CLIENT_CPU):
+            self.kube.start_etcd()
+        with before_others(SERVER_CPU):
+            self.kube.start_1_20()
         self.pid = self.kube.pid()
         self.where = "--netns", self.kube.namespace.path
-        os.sched_setaffinity(self.pid, {1 - CLIENT_CPU})
 
     def command(self, requests, rate, *options):
         kube = self.kube
         return kube.namespace.command(kube.client_program, *options, *kube.pki.of("admin"), "-n", requests, *load(rate), kube.url(PATHS[KUBE]))
 
+    def beside(self, *command):
+        return self.kube.namespace.command(*command)
+
     def ask(self, requests, rate=RATE):
-        counts = self.kube.ask("admin", PATHS[KUBE], requests, *load(rate))
+        with before_others(CLIENT_CPU):
+            counts = self.kube.ask("admin", PATHS[KUBE], requests, *load(rate))
         assert counts["200"] == requests, counts
 
 
 @contextlib.contextmanager
-def kept_loaded(machine):
+def kept_loaded(machine, server):
     """
-    A server that nobody asks is looked into beside those that are measured, in a network namespace and by a binary of its own. While there
-    is one, the kernel need not verify the programs again for each turn, which takes it more than a second.
+    A server that nobody asks is looked into, in the same network namespace and by a binary of its own. While there is one, the programs stay
+    loaded: to verify them again takes the kernel half a second, in which the caches are others'.
     """
     binary = machine.dir / "kept"
     shutil.copy(program("apiserver"), binary)
-    run(*machine.client_host, "ip", "link", "set", "lo", "up")
-    with subprocess.Popen([*machine.client_host, str(binary), "serve", f"127.0.0.1:{OWN}"], stdout=subprocess.DEVNULL) as process:
-        namespace = f"/proc/{process.pid}/ns/net"
+    command = server.beside(binary, "serve", f"127.0.0.1:{KEPT}")
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, preexec_fn=pinned(CLIENT_CPU)) as process:
         try:
-            eventually(lambda: subprocess.run([*machine.client_host, "curl", "-sk", f"https://127.0.0.1:{OWN}/"],
-                                              stdout=subprocess.DEVNULL).returncode == 0, "the server that is kept answers")
-            machine.weir("attach", "kept", "--port", OWN, "--netns", namespace, "--inside", "see")
+            attach = "attach", "kept", "--port", KEPT, *server.where, "--inside", "see"
+            eventually(lambda: machine.weir.run(*attach).returncode == 0, "the server that is kept is looked into")
             yield
             machine.weir("detach", "kept", "--force")
         finally:
@@ -95,7 +105,7 @@ def kept_loaded(machine):
 
 @contextlib.contextmanager
 def beside_another(machine, port, *where):
-    """Likewise: the programs for packets stay loaded in a network namespace while another server of it is attached."""
+    """The programs for packets stay loaded in a network namespace while another server of it is attached."""
     machine.weir("attach", "beside", "--port", port, *where, "--inside", "off")
     machine.stays = True
     try:
@@ -109,8 +119,9 @@ class Loop:
     """It makes its requests itself, one after the other: what looks into it is most of what they take."""
 
     def __init__(self, machine):
-        self.process = subprocess.Popen([program("loop"), f"127.0.0.1:{LOOP}"], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, text=True, preexec_fn=pinned(SERVER_CPU))
+        with before_others(SERVER_CPU):
+            self.process = subprocess.Popen([program("loop"), f"127.0.0.1:{LOOP}"], stdin=subprocess.PIPE,
+                                            stdout=subprocess.PIPE, text=True)
         machine.cleanup.callback(end, self.process)
         eventually(lambda: answers(LOOP), "the loop listens")
 
@@ -219,9 +230,9 @@ def measure_hits(machine, server, pace):
 
 def measure_cpu(machine, server, pace):
     """Microseconds of the server's CPU for a request, in pairs of turns: off, and when it is seen and decided."""
-    with attached(machine, server, "off"):
-        costs = measure_pairs(machine, server, "bench", PAIRS * pace.rounds)
-    return costs["off"], costs["see"]
+    with kept_loaded(machine, server), attached(machine, server, "off"):
+        pairs = measure_pairs(machine, server, "bench", ROUND_S * pace.rounds)
+    return [[pair[way] for pair in pairs] for way in WAYS]
 
 
 def place_of(machine, binary):
@@ -271,7 +282,8 @@ The empty program stands where weir's does: what it takes, each probe takes.
 {table(["", *least], [["a request, ns", *map(number, least.values())]])}
 The server's CPU time for one request, over TLS and HTTP/2, at {RATE:,} requests/s on one connection, {STREAMS} at a time: with
 `inside: off`, and with `inside: see` and a limit of the user that everybody stays below. It is asked all the time, and what is applied
-changes from turn to turn. Turns are compared in pairs; "more" is the median of pairs, and behind it is between what that is with 95 %.
+changes again and again. The last turn before a change is compared with the first one behind it; "more" is the median of these pairs, and behind it
+is between what that is with 95 %, and how many pairs there are.
 A hit's program is what the kernel says of the programs' time (least to most); the trap around it is in the CPU time only. What else runs while a program is preempted counts as the
 program's time. So the least turn counts, less the least of an empty program in the same place. "Busy" is where the client asks as fast as it
 is answered: at {RATE:,} requests/s the CPU rests between them, and finds its caches cold when it is woken.
@@ -298,7 +310,7 @@ def in_a_server(machine, pace, server):
     more, low, high = more_percent(see, off)
     share = 100 * median(paced.programs) / 1000 * median(paced.often) / median(off)
     row = [server.name, *(number(median(turns)) for turns in (off, see)),
-           f"{number(more)} ({number(low)} to {number(high)})", number(median(paced.often)), spread(paced.programs),
+           f"{number(more)} ({number(low)} to {number(high)}; {len(off)})", number(median(paced.often)), spread(paced.programs),
            number(min(paced.empty)), number(share), spread(busy.programs), number(min(busy.empty))]
     head = ["", "off, us", "see, us", "more, %", "hits a request", "a hit's program, ns", "an empty one, ns", "programs, % of off",
             "busy: a hit's program, ns", "busy: an empty one, ns"]
@@ -306,11 +318,6 @@ def in_a_server(machine, pace, server):
 
 
 def report(machine, pace):
-    with kept_loaded(machine):
-        yield from looked_into(machine, pace)
-
-
-def looked_into(machine, pace):
     yield in_a_loop(machine, pace)
     text, paced_ns, busy_ns, _ = in_a_server(machine, pace, Own(machine))
     yield text, {"inside, small": paced_ns, "inside, small, busy": busy_ns}

@@ -38,6 +38,18 @@ def pinned(cpu, first=False):
     return prepare
 
 
+@contextlib.contextmanager
+def before_others(cpu):
+    """What begins in it stays on the CPU, with all threads that it will have, and goes before what others have to do there."""
+    cpus, scheduler, parameter = os.sched_getaffinity(0), os.sched_getscheduler(0), os.sched_getparam(0)
+    pinned(cpu, first=True)()
+    try:
+        yield
+    finally:
+        os.sched_setscheduler(0, scheduler, parameter)
+        os.sched_setaffinity(0, cpus)
+
+
 def enter_own_namespace():
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(CLONE_NEWNET):

@@ -2,27 +2,32 @@
 """
 How much more CPU a server takes for a request where it is looked into.
 
-It is asked all the time, on the same connections. What its server is set to changes between one turn and the next, and nothing else does.
-A turn is many short windows, and counts as their median: one in which the server collects garbage, or another process has emptied the
-caches, is one of many. Turns are compared in pairs, one right after the other, of which chance says which is first. Every request of a
-turn was seen, or none was.
+It is asked all the time, on the same connections. What its server is set to is changed again and again, and nothing else is. What a request
+takes differs from one second to the next by far more than what is looked for: garbage is collected, others have the caches, the host has other
+guests. So turns are short, and compared is the last one before a change with the first one behind it: a pair for each change, in which the
+server is looked into behind it as often as before it. A turn is many short windows, and counts as their median. Every request of the turns
+between two changes was seen, or none was.
+
+The server's clock has what the probes take: the trap and the programs run in its own threads.
 """
 import contextlib
 import functools
+import itertools
 import json
-import random
 import re
 import subprocess
 import time
 from statistics import median
+from typing import NamedTuple
 
-from machine import CLIENT_CPU, pinned
+from machine import CLIENT_CPU, before_others
 
 RATE = 1000
 STREAMS = 16  # requests at a time
-PAIRS = 12  # for each round of the pace
+ROUND_S = 30  # of each round of the pace
 WARM_UP_S, SETTLE_S = 2, 0.1
-WINDOW_S, WINDOWS = 0.05, 16  # of a turn
+WINDOW_S, WINDOWS = 0.02, 15  # of a turn
+TURNS = 2  # between two changes
 ENOUGH = 100000000  # requests
 WAYS = "off", "see"
 
@@ -32,7 +37,8 @@ class Client:
 
     def __init__(self, server):
         command = [str(word) for word in server.command(ENOUGH, RATE, "-tell")]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, preexec_fn=pinned(CLIENT_CPU))
+        with before_others(CLIENT_CPU):
+            self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def answers(self):
         """How many it has got, of which all are good."""
@@ -86,34 +92,54 @@ class Ways:
         time.sleep(SETTLE_S)
 
 
-class Seen:
-    """Of the requests of a turn, how many were seen: all, or none, but for those that are on their way when it begins or ends."""
+class Stay(NamedTuple):
+    """A server is set to one way, between two changes."""
 
-    def __init__(self, machine, name, client):
-        self.server, self.client = functools.partial(machine.weir.server, name), client
+    way: str
+    costs: list  # of its turns
+    kept_up: bool  # with what it was asked; beside others it may not come to that
 
-    def count(self):
+    def pair(self, later):
+        """{way: cost} right before a change, and right behind it"""
+        return {self.way: self.costs[-1], later.way: later.costs[0]}
+
+
+class Looker:
+    """Takes turns of a server that is asked, and looks how many of their requests were seen."""
+
+    def __init__(self, machine, server, name, client):
+        self.pid, self.client = server.pid, client
+        self.server = functools.partial(machine.weir.server, name)
+
+    def seen(self):
         return self.server()["seen_inside"].get("seen", 0)
 
-    @contextlib.contextmanager
-    def checked(self, way):
-        """What is answered is counted within the time in which what is seen is."""
-        seen_before, answered_before = self.count(), self.client.answers()
-        yield
-        answered, seen = self.client.answers() - answered_before, self.count() - seen_before
-        assert answered > STREAMS, "the client asks nothing"
+    def stay(self, way):
+        """
+        All requests were seen, or none was, but for those that are on their way when it begins or ends. What is answered is counted within
+        the time in which what is seen is.
+        """
+        seen_before, answered_before = self.seen(), self.client.answers()
+        costs = [turn(self.pid) for _ in range(TURNS)]
+        answered, seen = self.client.answers() - answered_before, self.seen() - seen_before
         assert seen == 0 if way == "off" else seen >= answered - STREAMS, f"{way}: {seen} of {answered} requests were seen"
+        return Stay(way, costs, answered > RATE * TURNS * WINDOWS * WINDOW_S / 2)
 
 
-def measure_pairs(machine, server, name, n):
-    """{way: the cost of each turn}"""
-    ways, chance = Ways(machine, name), random.Random(1)
-    costs = {way: [] for way in WAYS}
+def pairs_of(stays):
+    return [one.pair(later) for one, later in itertools.pairwise(stays) if one.kept_up and later.kept_up]
+
+
+def measure_pairs(machine, server, name, seconds):
+    """[{way: the cost of a turn}], as many as come in this time"""
+    ways, stays = Ways(machine, name), []
     with asked(server) as client:
-        seen = Seen(machine, name, client)
-        for _ in range(n):
-            for way in chance.sample(WAYS, len(WAYS)):
-                ways.take(way)
-                with seen.checked(way):
-                    costs[way].append(turn(server.pid))
-    return costs
+        looker, until = Looker(machine, server, name, client), time.monotonic() + seconds
+        for way in itertools.cycle(WAYS):
+            ways.take(way)
+            stays.append(looker.stay(way))
+            if time.monotonic() > until:
+                break
+    pairs = pairs_of(stays)
+    assert pairs, "the server did not come to answer what it was asked"
+    return pairs
