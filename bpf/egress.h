@@ -139,6 +139,18 @@ static __always_inline bool server_reset_goes_on(const struct work *w, enum weir
 	return why == WEIR_CONTENDED && (w->packet.segment.flags & WEIR_TCP_RST) && !w->view.splice.cuts;
 }
 
+/* Is this not what the socket has sent? Then what comes from the client is not what the socket gets, either. */
+static __noinline bool egress_is_renumbered(struct __sk_buff *skb, struct work *w, struct weir_conn *c)
+{
+	bool renumbered;
+
+	socket_ask(skb, HOOK_EGRESS);
+	bpf_spin_lock(&c->lock);
+	renumbered = conn_is_found(w, c) && weir_conn_is_renumbered(c, &w->socket, &w->packet.segment);
+	bpf_spin_unlock(&c->lock);
+	return renumbered;
+}
+
 static __always_inline int egress_conn(struct __sk_buff *skb, struct work *w, struct weir_conn *c)
 {
 	const struct weir_segment *g = &w->packet.segment;
@@ -146,6 +158,8 @@ static __always_inline int egress_conn(struct __sk_buff *skb, struct work *w, st
 	enum weir_action action;
 	bool reset;
 
+	if (WEIR_UNLIKELY(weir_conn_server_jumps(c, g)) && egress_is_renumbered(skb, w, c))
+		count(w->server, WEIR_UNSEEN);
 	action = egress_at_once(skb, w, c, &why);
 	if (action == WEIR_FRAME)
 		action = egress_in_steps(skb, w, c, &why);

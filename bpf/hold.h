@@ -278,7 +278,7 @@ static __always_inline enum weir_reason hold_open(struct __sk_buff *skb, struct 
 	struct bpf_sock *sk = skb->sk;
 
 	__builtin_memset(fresh, 0, sizeof(*fresh));
-	if (!w->socket.untouched && sk && open_from_socket(fresh, w->server, sk))
+	if (!w->socket.untouched && sk && open_from_socket(fresh, w->server, sk, &w->packet.segment))
 		return fresh->phase == WEIR_PHASE_OPAQUE ? WEIR_MPTCP : WEIR_MID_STREAM;
 	weir_conn_open(fresh, w->server, WEIR_PHASE_FOLLOWED, w->socket.next, w->socket.sent, 0);
 	weir_hold_unseen(fresh, &w->socket);

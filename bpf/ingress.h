@@ -267,6 +267,8 @@ static __always_inline struct weir_conn *ingress_open(struct __sk_buff *skb, str
 	if (((p->segment.flags & WEIR_TCP_RST) && !admission_matters(w)) || (w->server_flags & WEIR_SERVER_DRAINING))
 		return NULL;
 	opened = conn_open(skb);
+	if (opened == OPENED_NOT && p->segment.len)
+		badge_unread(skb);
 	/* The data is sent again when the connection has an entry. */
 	if ((opened == OPENED_SOON && p->segment.len && packet_cut(skb, w, 0)) ||
 	    (opened == OPENED_NO_ROOM && p->segment.len && must_wait(w)))

@@ -156,7 +156,8 @@ struct extension_walk {
 static long extension_step(__u32 i __attribute__((unused)), struct extension_walk *walk)
 {
 	struct packet *p = walk->packet;
-	__be16 extension[2]; /* next header, length in words of 8 bytes less one; then a fragment's offset, or what a route has left */
+	__be16 extension
+		[2]; /* next header, length in words of 8 bytes less one; then a fragment's offset, or what a route has left */
 	__u8 *header = (__u8 *)extension, kind = p->next;
 
 	if (kind == TCP_PROTOCOL)

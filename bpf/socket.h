@@ -103,6 +103,14 @@ static __always_inline bool socket_is_untouched(const struct tcp_sock *tcp)
 	return !tcp->bytes_received && !restored;
 }
 
+/* How far from what its client is known to have an acknowledgement can be: nothing that it has sent is further, its FIN included. */
+static __always_inline __u32 socket_reach(const struct tcp_sock *tcp)
+{
+	__u32 window = tcp->max_window;
+
+	return (tcp->bytes_sent < window ? tcp->bytes_sent : window) + 1;
+}
+
 static __always_inline void socket_read(struct weir_socket *k, struct tcp_sock *tcp, __u64 now_ns)
 {
 	__u32 window = tcp->max_window;
@@ -112,7 +120,7 @@ static __always_inline void socket_read(struct weir_socket *k, struct tcp_sock *
 	k->sent = tcp->snd_nxt;
 	k->acked = tcp->snd_una;
 	k->ack_slack = tcp->bytes_acked < window ? tcp->bytes_acked : window;
-	k->reach = window;
+	k->reach = socket_reach(tcp);
 	k->ts_recent = tcp->rx_opt.ts_recent;
 	if (k->ts_recent && (__u32)(now_ns / WEIR_NS_PER_S) - (__u32)tcp->rx_opt.ts_recent_stamp > PAWS_FORGETS_S)
 		k->ts_recent = 0;

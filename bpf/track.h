@@ -38,14 +38,26 @@ static __always_inline bool answer_is_due(const struct tcp_sock *tcp)
 	return !tcp->bytes_sent || (__s32)(tcp->inet_conn.icsk_ack.lrcvtime - tcp->lsndtime) > 0;
 }
 
-static __always_inline bool open_from_socket(struct weir_conn *fresh, __u32 server, struct bpf_sock *sk)
+/*
+ * Does the client acknowledge another stream than the socket's? Either the socket drops it, or something between here and there changes
+ * the numbers (netfilter's SYNPROXY): what is seen here is not what the socket gets.
+ */
+static __always_inline bool answers_another(const struct tcp_sock *tcp, const struct weir_segment *g)
+{
+	const struct weir_socket k = { .acked = tcp->snd_una, .reach = socket_reach(tcp) };
+
+	return weir_socket_is_out_of_reach(&k, g);
+}
+
+static __always_inline bool open_from_socket(struct weir_conn *fresh, __u32 server, struct bpf_sock *sk,
+					     const struct weir_segment *g)
 {
 	struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
 	bool untouched;
 	__u32 window;
 
 	/* What the socket has from beyond a gap, nobody here has seen: a cut in the gap would move it. */
-	if (!tcp || tcp->out_of_order_queue.rb_node)
+	if (!tcp || tcp->out_of_order_queue.rb_node || answers_another(tcp, g))
 		return false;
 	untouched = socket_is_untouched(tcp) && !tcp->bytes_sent;
 	window = tcp->rcv_wnd >> BPF_CORE_READ_BITFIELD(tcp, rx_opt.rcv_wscale);
@@ -60,7 +72,7 @@ static __always_inline bool open_from_socket(struct weir_conn *fresh, __u32 serv
 }
 
 enum opened {
-	OPENED_NOT,	/* the kernel has no such connection */
+	OPENED_NOT,	/* the kernel has no such connection, or the packet does not fit it */
 	OPENED,		/* it is in the table */
 	OPENED_NO_ROOM, /* it is not, for the table is full, or the client's share of it */
 	OPENED_SOON, /* by this very packet, if it answers a SYN cookie: only then can the kernel say where it stands */
@@ -87,7 +99,7 @@ __noinline int conn_open(struct __sk_buff *skb)
 	if (state == STATE_NEW_SYN_RECV)
 		known = open_from_request(fresh, w->server, sk, &w->packet.segment);
 	else if (state == STATE_ESTABLISHED || state == STATE_SYN_RECV)
-		known = open_from_socket(fresh, w->server, sk);
+		known = open_from_socket(fresh, w->server, sk, &w->packet.segment);
 	bpf_sk_release(sk);
 	if (state == STATE_LISTEN)
 		return OPENED_SOON;

@@ -45,10 +45,19 @@ WEIR_INLINE bool weir_conn_client_passes(struct weir_conn *c, const struct weir_
 	return true;
 }
 
+/*
+ * Does a segment of the server's begin behind all that was seen of it? Either something was lost on the way here, or it has other numbers here
+ * than the socket gave it. Of an opaque connection it does not matter.
+ */
+WEIR_INLINE bool weir_conn_server_jumps(const struct weir_conn *c, const struct weir_segment *g)
+{
+	return seq_after(g->seq, c->splice.server_end) && c->phase != WEIR_PHASE_OPAQUE;
+}
+
 /* Might it pass, as above? Where requests have seats, each of the server's segments may free some. */
 WEIR_INLINE bool weir_conn_server_may_pass(const struct weir_conn *c, const struct weir_segment *g)
 {
-	return weir_conn_runs(c, g) && !weir_conn_has_seats(c) &&
+	return weir_conn_runs(c, g) && !weir_conn_has_seats(c) && !weir_conn_server_jumps(c, g) &&
 	       (!g->len || !seq_after(g->seq + g->len, c->response_next) ||
 		(c->phase == WEIR_PHASE_OPAQUE && !(WEIR_FRESH(c->bare) & WEIR_BARE_UNTOLD)));
 }

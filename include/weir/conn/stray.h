@@ -7,6 +7,7 @@
 #define WEIR_CONN_STRAY_H
 
 #include "weir/conn/conn.h"
+#include "weir/conn/passing.h"
 #include "weir/tcp/socket.h"
 
 /*
@@ -63,6 +64,19 @@ WEIR_INLINE void weir_hold_unseen(struct weir_conn *c, const struct weir_socket 
 {
 	weir_conn_opaque(c, weir_hold_acked(c, k), WEIR_UNSEEN);
 	c->unconfirmed.n = 0;
+}
+
+/*
+ * Of a segment of the server's that jumps (passing.h): if the socket has never sent it, something on the way changes the numbers (netfilter's SYNPROXY). What is seen here is
+ * not what the socket gets: the connection becomes opaque. Where something was cut already, it is too late for that.
+ */
+WEIR_INLINE bool weir_conn_is_renumbered(struct weir_conn *c, const struct weir_socket *k, const struct weir_segment *g)
+{
+	if (!k->known || c->splice.cuts || !weir_conn_server_jumps(c, g) ||
+	    !(seq_after(g->seq, k->sent) || seq_before(g->seq, k->acked - k->reach)))
+		return false;
+	weir_hold_unseen(c, k);
+	return true;
 }
 
 /*

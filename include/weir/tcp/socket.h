@@ -22,7 +22,7 @@ struct weir_socket {
 	__u32 sent;	 /* behind the last byte it sent */
 	__u32 acked;	 /* behind the last byte that it knows its client has */
 	__u32 ack_slack; /* acknowledgements that are older by more than this are refused */
-	__u32 reach;	 /* the largest window of its client: nothing it sends is further from `acked` */
+	__u32 reach;	 /* no acknowledgement of what it has sent is further from `acked` */
 	__u32 ts_recent; /* the client's latest timestamp; 0: none */
 	__u8 asked;	 /* the kernel was asked */
 	__u8 known;	 /* and has a socket that can say all this */

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "doubt_scene.h"
+#include "weir/conn/stray.h"
 
 /* Requests one after the other and two at a time, a body in pieces out of order, and a full window. */
 static void test_ordinary_traffic_asks_nobody(void **state)
@@ -109,6 +110,62 @@ static void test_out_of_reach(void **state)
 		assert_int_equal(s.conn.splice.passed_end, CLIENT + strlen(GET));
 		s.conn.splice.cuts = 1;
 		assert_int_equal(doubt_offer(&s, &g, DECOY, true), WEIR_DROP);
+	}
+}
+
+/*
+ * What the server says here is not what its socket has sent, or was acknowledged: something on the way gives it other numbers. One below and
+ * above each bound, and far away. What does not jump is not asked about.
+ */
+static void test_renumbered(void **state)
+{
+	static const struct {
+		__u32 seq;
+		bool jumps, renumbered;
+	} cases[] = {
+		{ SERVER, false, false },     { SERVER - 0x70000000, false, false },
+		{ SERVER + 1, true, false },  { SERVER + 500, true, false },
+		{ SERVER + 501, true, true }, { SERVER + 0x70000000, true, true },
+	};
+	struct doubt_scene s;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct weir_segment g = { .seq = cases[i].seq, .ack = CLIENT, .flags = WEIR_TCP_ACK };
+
+		doubt_open(&s);
+		s.socket.sent = SERVER + 500;
+		assert_int_equal(weir_conn_server_jumps(&s.conn, &g), cases[i].jumps);
+		assert_int_equal(weir_conn_server_may_pass(&s.conn, &g), !cases[i].jumps);
+		s.socket.known = 0;
+		assert_false(weir_conn_is_renumbered(&s.conn, &s.socket, &g));
+		s.socket.known = 1;
+		s.conn.splice.cuts = 1;
+		assert_false(weir_conn_is_renumbered(&s.conn, &s.socket, &g));
+		s.conn.splice.cuts = 0;
+		assert_int_equal(weir_conn_is_renumbered(&s.conn, &s.socket, &g), cases[i].renumbered);
+		assert_int_equal(s.conn.phase, cases[i].renumbered ? WEIR_PHASE_OPAQUE : WEIR_PHASE_FOLLOWED);
+		if (cases[i].renumbered)
+			assert_int_equal(s.conn.opaque_why, WEIR_UNSEEN);
+		/* Now it does not matter any more. */
+		if (cases[i].renumbered)
+			assert_false(weir_conn_server_jumps(&s.conn, &g));
+	}
+}
+
+/* The socket was made anew, behind what was seen of the server: what it has sent it may send again, and nothing before that. */
+static void test_renumbered_from_before(void **state)
+{
+	struct weir_segment g = { .seq = SERVER + 10, .ack = CLIENT, .flags = WEIR_TCP_ACK };
+	struct doubt_scene s;
+
+	(void)state;
+	for (__u32 beyond = 0; beyond < 2; beyond++) {
+		doubt_open(&s);
+		s.socket.reach = 100;
+		s.socket.acked = SERVER + 110 + beyond;
+		s.socket.sent = s.socket.acked + 50;
+		assert_int_equal(weir_conn_is_renumbered(&s.conn, &s.socket, &g), beyond);
 	}
 }
 
@@ -235,6 +292,8 @@ int main(void)
 		cmocka_unit_test(test_ordinary_traffic_asks_nobody),
 		cmocka_unit_test(test_what_the_server_drops_is_not_read),
 		cmocka_unit_test(test_out_of_reach),
+		cmocka_unit_test(test_renumbered),
+		cmocka_unit_test(test_renumbered_from_before),
 		cmocka_unit_test(test_doubtful_and_taken),
 		cmocka_unit_test(test_shut_window),
 		cmocka_unit_test(test_shut_window_of_what_is_not_read),
