@@ -76,6 +76,26 @@ USAGE = {
     "agent --log xml": '"xml" must be text or json',
     "agent --connections 16777217": '"16777217"',
     "agent --metrics 9790": '"9790" is not ADDR:PORT',
+    "help --json": 'it prints text and takes no options: leave "--json" out',
+    "help limit set -o yaml": 'leave "-o" out',
+    "--json help": 'leave "-o" out',
+    "attach web2 --port 80 --address nonsense": '--address: "nonsense": CIDR,user,"groups",namespace are 2 to 4 columns, and 1 is there',
+    "attach web2 --port 80 --address x,y": '--address: "x,y": this is not an IP address or CIDR',
+    "top --once --rows 0": "--rows: must be at least 1",
+    "status a/b": 'NAME: "a/b" is not a server\'s name',
+    "status --wide ../b": 'NAME: "../b" is not a server\'s name',
+    "detach a/b": 'NAME: "a/b" is not a server\'s name',
+    "pause a/b": 'NAME: "a/b" is not a server\'s name',
+    "resume a/b": 'NAME: "a/b" is not a server\'s name',
+    "reload a/b": 'NAME: "a/b" is not a server\'s name',
+    "dry-run a/b on": 'NAME: "a/b" is not a server\'s name',
+    "trace a/b": 'NAME: "a/b" is not a server\'s name',
+    "events a/b": 'NAME: "a/b" is not a server\'s name',
+    "top a/b": 'NAME: "a/b" is not a server\'s name',
+    "history a/b": 'NAME: "a/b" is not a server\'s name',
+    "suggest a/b": 'NAME: "a/b" is not a server\'s name',
+    "audit a/b": 'NAME: "a/b" is not a server\'s name',
+    "limit list --server a/b": '--server: "a/b" is not a server\'s name',
 }
 
 # What only the agent can tell: exit 1.
@@ -275,6 +295,24 @@ def test_limit_set_again_replaces(site):
     (limit,) = site.weir.json("limit", "list", "--server", "web")["limits"]
     assert (limit["qps"], limit["burst"]) == (2, 3)
     assert "overrides" not in limit
+
+
+def test_what_limit_set_says(site):
+    """A limit that lets nothing pass may be a mistake, and who begins a dry run is told how it ends."""
+    words = "limit", "set"
+    nothing = "is set, and enforced: it has room for none, so all that it counts is refused\n"
+    assert site.weir(*words, "user", "--qps", 5, "--burst", 1) == 'server "web": limit user is set, and enforced\n'
+    assert site.weir(*words, "user", "--burst", 0) == f'server "web": limit user {nothing}'
+    assert site.weir(*words, "user", "--qps", 6) == f'server "web": limit user {nothing}'
+    assert site.weir(*words, "user", "alice", "--qps", 5, "--burst", 1) == 'server "web": limit user alice is set, and enforced\n'
+    assert site.weir(*words, "user", "bob", "--qps", 5, "--burst", 0) == f'server "web": limit user bob {nothing}'
+    assert site.weir(*words, "lists", "--key", "user", "--verb", "list", "--in-flight", 0) == f'server "web": limit lists {nothing}'
+    assert site.weir.json(*words, "lists", "--in-flight", 1)["admits_nothing"] is False
+    assert site.weir(*words, "never", "--key", "user", "--verb", "list", "--deny") == 'server "web": limit never is set, and enforced\n'
+    said = site.weir(*words, "user", "--dry-run")
+    end = "weir limit set user --enforce --server web"
+    assert said == f'server "web": limit user is set, in a dry run: it refuses nothing; "{end}" ends that\n'
+    assert site.weir(*end.split()[1:]) == f'server "web": limit user {nothing}'
 
 
 def test_status(site):

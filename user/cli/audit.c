@@ -39,7 +39,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_ARG:
 		if (json_object_get(arguments, "name"))
 			cli_too_many(state, arg);
-		json_object_set_new(arguments, "name", json_string(cli_server_name(state, arg)));
+		json_object_set_new(arguments, "name", json_string(cli_server_word(state, arg)));
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

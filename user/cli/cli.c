@@ -42,6 +42,14 @@ const char *cli_server_name(const struct argp_state *state, const char *arg)
 	return arg;
 }
 
+const char *cli_server_word(const struct argp_state *state, const char *arg)
+{
+	struct error err;
+
+	cli_check(state, parse_server_name(arg, &err), "NAME", &err);
+	return arg;
+}
+
 void cli_set_number(const struct argp_state *state, json_t *object, const char *key, const char *option, __u64 max,
 		    const char *arg)
 {
@@ -152,7 +160,7 @@ static error_t parse_argument(int key, char *arg, struct argp_state *state)
 	if (key != ARGP_KEY_ARG)
 		return ARGP_ERR_UNKNOWN;
 	if (argument && !*argument)
-		*argument = arg;
+		*argument = cli_server_word(state, arg);
 	else
 		cli_too_many(state, arg);
 	return 0;
@@ -201,21 +209,31 @@ int cli_fail(const struct error *err)
 	return 1;
 }
 
-void cli_say_waiting(void)
+void cli_progress(const char *text)
 {
 	if (isatty(STDERR_FILENO))
-		fprintf(stderr, "weir: waiting for the agent ...\n");
+		fprintf(stderr, "weir: %s ...\n", text);
 }
 
-json_t *cli_call(const char *command, json_t *arguments)
+void cli_say_waiting(void)
+{
+	cli_progress("waiting for the agent");
+}
+
+json_t *cli_call_saying(const char *command, json_t *arguments, void (*waiting)(void))
 {
 	struct error err;
 	json_t *result = NULL;
 
-	if (control_call(cli.state_dir, command, arguments, &result, cli_say_waiting, &err))
+	if (control_call(cli.state_dir, command, arguments, &result, waiting, &err))
 		cli_fail(&err);
 	json_decref(arguments);
 	return result;
+}
+
+json_t *cli_call(const char *command, json_t *arguments)
+{
+	return cli_call_saying(command, arguments, cli_say_waiting);
 }
 
 int cli_printed(int ret)

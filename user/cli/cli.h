@@ -69,7 +69,7 @@ extern const struct argp cli_limit_rule;
 void cli_find_misspelt(const struct argp *argp, int argc, char **argv);
 /* Parses a command's options and the common ones. */
 void cli_parse(const struct command *command, argp_parser_t parser, void *input, int argc, char **argv);
-/* For a command with no options of its own and at most one argument, which becomes *argument. */
+/* For a command with no options of its own and at most one argument, a server's name, which becomes *argument. */
 void cli_parse_plain(const struct command *command, const char **argument, int argc, char **argv);
 
 /* Ends the process when `wrong`: "weir COMMAND: WHAT: ERR". */
@@ -77,6 +77,8 @@ void cli_check(const struct argp_state *state, int wrong, const char *what, cons
 
 /* The argument of these. */
 const char *cli_server_name(const struct argp_state *state, const char *arg);
+/* The word of a command that names a server. */
+const char *cli_server_word(const struct argp_state *state, const char *arg);
 /* The argument of an option, a whole number up to max, becomes a member of the object. */
 void cli_set_number(const struct argp_state *state, json_t *object, const char *key, const char *option, __u64 max,
 		    const char *arg);
@@ -96,11 +98,15 @@ void cli_print_inside(json_t *result);
 /* Prints "weir: ..." on stderr; returns 1. */
 int cli_fail(const struct error *err);
 
-/* Where somebody looks on: the agent takes its time. */
+/* Where somebody looks on: "weir: TEXT ...". */
+void cli_progress(const char *text);
+/* The agent takes its time. */
 void cli_say_waiting(void);
 
 /* Asks the agent; takes over arguments. Returns the reply, or NULL after saying what went wrong. */
 json_t *cli_call(const char *command, json_t *arguments);
+/* Likewise, with waiting() for a reply that takes its time. */
+json_t *cli_call_saying(const char *command, json_t *arguments, void (*waiting)(void));
 
 /* What was printed goes out; ret: of the function that has printed it. Returns an exit code: 0, or 1 with a message of why it could not. */
 int cli_printed(int ret);

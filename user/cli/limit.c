@@ -259,7 +259,11 @@ static const char *became(json_t *result)
 		return "set; the server is paused: nothing is refused";
 	if (strcmp(cli_text(result, "lane"), "hold") == 0)
 		return "set, and enforced inside: the connections of who is over it wait";
-	return *cli_text(result, "refuses_not") ? "set" : "set, and enforced";
+	if (*cli_text(result, "refuses_not"))
+		return "set";
+	return json_is_true(json_object_get(result, "admits_nothing")) ?
+		       "set, and enforced: it has room for none, so all that it counts is refused" :
+		       "set, and enforced";
 }
 
 static int print_set(json_t *result)
@@ -267,6 +271,9 @@ static int print_set(json_t *result)
 	char about[PARSE_NAME_SIZE + 16];
 
 	print_limit(result, became(result));
+	if (strcmp(cli_text(result, "mode"), "dry-run") == 0)
+		printf("; \"weir limit set %s --enforce --server %s\" ends that", cli_text(result, "limit"),
+		       cli_text(result, "server"));
 	cli_print_refuses_not(result);
 	cli_print_inside(result);
 	snprintf(about, sizeof(about), "limit \"%s\": ", cli_text(result, "limit"));

@@ -158,16 +158,37 @@ static void list_commands(FILE *out)
 		"\n\"weir help COMMAND\" shows its options. All take -o table|json|yaml, --json, --state-dir DIR and --pin-dir DIR.\n");
 }
 
+/* Help is text, whatever was asked for. */
+static const char *wrong_option(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++)
+		if (argv[i][0] == '-' && strcmp(argv[i], "--help") != 0 && strcmp(argv[i], "-?") != 0)
+			return argv[i];
+	return cli.format == OUTPUT_TABLE ? NULL : "-o";
+}
+
+static int refuse_option(const char *option)
+{
+	CLEANUP_FREE char *visible = output_visible(option);
+
+	fprintf(stderr, "weir help: it prints text and takes no options: leave \"%s\" out\n", visible ?: "");
+	return CLI_USAGE;
+}
+
 /* The words after "help" are a command's name; argp explains it. `help --reference PAGE` is for `make docs`. */
 int cli_help(const struct command *command, int argc, char **argv)
 {
 	const struct command *about;
+	const char *wrong;
 	char *explain[3];
 	int words;
 
 	(void)command;
 	if (argc == 3 && strcmp(argv[1], "--reference") == 0)
 		return reference_print(argv[2]);
+	wrong = wrong_option(argc, argv);
+	if (wrong)
+		return refuse_option(wrong);
 	if (argc < 2 || argv[1][0] == '-') {
 		list_commands(stdout);
 		return 0;

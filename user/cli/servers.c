@@ -32,7 +32,7 @@ static error_t parse_detach(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_ARG:
 		if (named)
 			cli_too_many(state, arg);
-		json_object_set_new(arguments, "name", json_string(arg));
+		json_object_set_new(arguments, "name", json_string(cli_server_word(state, arg)));
 		return 0;
 	case ARGP_KEY_END:
 		if (named == (json_object_get(arguments, "all") != NULL))
@@ -110,7 +110,7 @@ static error_t parse_dry_run(int key, char *arg, struct argp_state *state)
 	if (state->arg_num > 1)
 		cli_too_many(state, arg);
 	if (!state->arg_num) {
-		json_object_set_new(arguments, "name", json_string(cli_server_name(state, arg)));
+		json_object_set_new(arguments, "name", json_string(cli_server_word(state, arg)));
 		return 0;
 	}
 	on = strcmp(arg, "on") == 0;

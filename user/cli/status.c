@@ -57,7 +57,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_ARG:
 		if (words->name)
 			cli_too_many(state, arg);
-		words->name = cli_server_name(state, arg);
+		words->name = cli_server_word(state, arg);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

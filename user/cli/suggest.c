@@ -49,7 +49,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_ARG:
 		if (s->server)
 			cli_too_many(state, arg);
-		s->server = cli_server_name(state, arg);
+		s->server = cli_server_word(state, arg);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

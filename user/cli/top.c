@@ -62,7 +62,7 @@ static void parse_rows(struct argp_state *state, const char *arg, size_t *rows)
 	struct error err;
 	__u64 n = 0;
 
-	cli_check(state, parse_number(arg, ROWS_MAX, &n, &err), "--rows", &err);
+	cli_check(state, parse_count(arg, ROWS_MAX, &n, &err), "--rows", &err);
 	*rows = n;
 }
 
@@ -99,7 +99,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_ARG:
 		if (options->look.server)
 			cli_too_many(state, arg);
-		options->look.server = cli_server_name(state, arg);
+		options->look.server = cli_server_word(state, arg);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

@@ -120,7 +120,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_ARG:
 		if (json_object_get(trace->arguments, "name"))
 			cli_too_many(state, arg);
-		json_object_set_new(trace->arguments, "name", json_string(arg));
+		json_object_set_new(trace->arguments, "name", json_string(cli_server_word(state, arg)));
 		trace->audited.server = arg;
 		return 0;
 	case ARGP_KEY_END:

@@ -35,6 +35,17 @@ static json_t *warnings_of(struct agent *agent, int slot, const struct limit *li
 	return texts;
 }
 
+/* The amount that was set, the limit's or a subject's, lets nothing pass: a mistake, perhaps. */
+static bool admits_nothing(const struct limit *limit, const char *subject)
+{
+	const struct override *override = subject ? limit_override(limit, subject) : NULL;
+	const struct datapath_amount *amount = override ? &override->amount : &limit->amount;
+
+	if (!amount->set || amount->deny)
+		return false;
+	return weir_limit_has_seats(limit->kind) ? !amount->seats : !amount->burst;
+}
+
 int agent_limit_set(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
 {
 	const char *server = NULL, *subject = NULL, *name;
@@ -62,10 +73,12 @@ int agent_limit_set(struct agent *agent, json_t *arguments, json_t **result, str
 	inside = inside_chosen_anew(agent, slot);
 	if (!limit->dry_run)
 		refuses_not = inside_refuses_not(agent, slot);
-	*result = json_pack("{s:s, s:s, s:s?, s:s, s:s, s:s, s:s*, s:s*}", "server", agent->state.servers[slot]->name,
-			    "limit", name, "subject", subject ? canonical : NULL, "mode",
-			    limit->dry_run ? "dry-run" : "enforce", "server_mode", server_mode(agent, slot), "lane",
-			    inside_lane(agent, slot), "inside", inside, "refuses_not", refuses_not);
+	*result = json_pack("{s:s, s:s, s:s?, s:s, s:s, s:s, s:b, s:s*, s:s*}", "server",
+			    agent->state.servers[slot]->name, "limit", name, "subject", subject ? canonical : NULL,
+			    "mode", limit->dry_run ? "dry-run" : "enforce", "server_mode", server_mode(agent, slot),
+			    "lane", inside_lane(agent, slot), "admits_nothing",
+			    admits_nothing(limit, subject ? canonical : NULL), "inside", inside, "refuses_not",
+			    refuses_not);
 	log_info("server \"%s\": limit %s%s%s is set", agent->state.servers[slot]->name, name, subject ? " " : "",
 		 subject ? canonical : "");
 	idle = warnings_of(agent, slot, limit, subject ? canonical : NULL);
