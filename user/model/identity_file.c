@@ -14,6 +14,7 @@
 /* Reading one text: a file's, or what the command line gave. */
 struct reading {
 	const char *name;
+	bool quoted; /* the name is the text itself */
 	struct error *err;
 	bool failed;
 	int (*row)(struct reading *reading, const struct csv_record *record);
@@ -34,7 +35,10 @@ __attribute__((format(printf, 3, 4))) static void complain(struct reading *r, co
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	error_set(&one, 0, "%s%s:%u:%u: %s", used ? "; " : "", r->name, place->line, place->column, text);
+	if (r->quoted)
+		error_set(&one, 0, "%s\"%s\": %s", used ? "; " : "", r->name, text);
+	else
+		error_set(&one, 0, "%s%s:%u:%u: %s", used ? "; " : "", r->name, place->line, place->column, text);
 	if (r->err && used + strlen(one.text) < sizeof(r->err->text))
 		strcpy(r->err->text + used, one.text);
 	r->failed = true;
@@ -84,8 +88,8 @@ static int token_row_read(struct reading *r, const struct csv_record *record)
 	struct token_row row;
 
 	if (record->n < 3) {
-		complain(r, &record->place, "a token, a user and a uid are needed, and %zu columns are there",
-			 record->n);
+		complain(r, &record->place, "a token, a user and a uid are needed, and %zu column%s there", record->n,
+			 record->n == 1 ? " is" : "s are");
 		return 0;
 	}
 	check_name(r, record, 1, "the user");
@@ -103,8 +107,8 @@ static int address_row_read(struct reading *r, const struct csv_record *record)
 	struct error err;
 
 	if (record->n < 2 || record->n > 4) {
-		complain(r, &record->place, "CIDR,user,\"groups\",namespace are 2 to 4 columns, and %zu are there",
-			 record->n);
+		complain(r, &record->place, "CIDR,user,\"groups\",namespace are 2 to 4 columns, and %zu %s there",
+			 record->n, record->n == 1 ? "is" : "are");
 		return 0;
 	}
 	/* What stands there is not quoted: it may be a file of tokens, given by mistake. */
@@ -167,7 +171,9 @@ int address_file_read(const char *path, address_each *each, void *context, struc
 
 int address_text_read(const char *text, address_each *each, void *context, struct error *err)
 {
-	struct reading r = { .name = text, .err = err, .row = address_row_read, .address = each, .context = context };
+	struct reading r = {
+		.name = text, .quoted = true, .err = err, .row = address_row_read, .address = each, .context = context
+	};
 	CLEANUP_FREE char *copy = strdup(text);
 
 	if (!copy)

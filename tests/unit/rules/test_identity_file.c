@@ -114,7 +114,7 @@ static void test_wrong_tokens(void **state)
 {
 	(void)state;
 	check("t,alice\n", false, "!1:1: a token, a user and a uid are needed, and 2 columns are there");
-	check("# tokens\n", false, "!1:1: a token, a user and a uid are needed, and 1 columns are there");
+	check("# tokens\n", false, "!1:1: a token, a user and a uid are needed, and 1 column is there");
 	check("t,,1\nu,\"a\nb\",2,\"x,\t\"\n", false,
 	      "!1:3: the user:" NAME "; 2:3: the user:" NAME "; 3:6: the groups:" NAME);
 	check("t,alice,1\nt,alice\"x,2\n", false, "!2:8: a quote in a field that does not begin with a quote");
@@ -134,7 +134,7 @@ static void test_wrong_addresses(void **state)
 	check("secret,alice,1\n", true, "!1:1: this is not an IP address or CIDR");
 	check("10.0.0.0/33,alice\n10.0.0.0,\n10.0.0.1,a,b,c/d\n10.0.0.2\n1,2,3,4,5\n", true,
 	      "!1:1: this is not an IP address or CIDR; 2:10: the user:" NAME "; 3:14: this is not a namespace; "
-	      "4:1: CIDR,user,\"groups\",namespace are 2 to 4 columns, and 1 are there; "
+	      "4:1: CIDR,user,\"groups\",namespace are 2 to 4 columns, and 1 is there; "
 	      "5:1: CIDR,user,\"groups\",namespace are 2 to 4 columns, and 5 are there");
 }
 
