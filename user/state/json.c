@@ -100,53 +100,34 @@ json_t *server_settings_to_json(const struct server *server)
 	return to_json(server, NULL, NULL);
 }
 
-/* Parses one text of an array into a place of `size` bytes. */
-typedef int parse_item(const char *text, void *place, struct error *err);
-
-static int listen_parse(const char *text, void *place, struct error *err)
+static int text_of(json_t *json, const char **text, struct error *err)
 {
-	return parse_listen(text, place, err);
+	*text = json_string_value(json);
+	return *text ? 0 : error_set(err, -EINVAL, "must be a list of strings");
 }
 
-static int proxy_parse(const char *text, void *place, struct error *err)
+static int listen_read(json_t *json, void *place, struct error *err)
 {
-	return parse_cidr(text, place, err);
+	const char *text;
+
+	return text_of(json, &text, err) ?: parse_listen(text, place, err);
 }
 
-static int interface_parse(const char *text, void *place, struct error *err)
+static int network_read(json_t *json, void *place, struct error *err)
 {
-	int ret = parse_interface(text, err);
+	const char *text;
+
+	return text_of(json, &text, err) ?: parse_cidr(text, place, err);
+}
+
+static int interface_read(json_t *json, void *place, struct error *err)
+{
+	const char *text;
+	int ret = text_of(json, &text, err) ?: parse_interface(text, err);
 
 	if (!ret)
 		strcpy(place, text);
 	return ret;
-}
-
-/* *out points to n places of `size` bytes, NULL for none; the caller frees it, on failure too. */
-static int items_from_json(json_t *array, const char *key, parse_item *parse, size_t size, void *out, size_t *n,
-			   struct error *err)
-{
-	struct error why = { 0 };
-	json_t *item;
-	size_t i;
-	char *places;
-
-	if (!array || (json_is_array(array) && json_array_size(array) == 0))
-		return 0;
-	if (!json_is_array(array))
-		return error_set_field(err, -EINVAL, key, NULL, "must be a list");
-	places = calloc(json_array_size(array), size);
-	if (!places)
-		return error_set(err, -ENOMEM, "out of memory");
-	*(void **)out = places;
-	json_array_foreach (array, i, item) {
-		if (!json_is_string(item))
-			return error_set_field(err, -EINVAL, key, NULL, "must be a list of strings");
-		if (parse(json_string_value(item), places + i * size, &why))
-			return error_set_field(err, -EINVAL, key, NULL, "%s", why.text);
-	}
-	*n = json_array_size(array);
-	return 0;
 }
 
 static int limit_item(json_t *json, void *place, struct error *err)
@@ -234,17 +215,17 @@ static int read_lists(const struct members *m, struct server *server, struct err
 {
 	int ret;
 
-	ret = items_from_json(m->listen, "listen", listen_parse, sizeof(*server->listens), &server->listens,
-			      &server->n_listens, err);
+	ret = list_from_json(m->listen, "listen", listen_read, sizeof(*server->listens), &server->listens,
+			     &server->n_listens, err);
 	if (!ret)
-		ret = items_from_json(m->trusted_proxies, "trusted_proxies", proxy_parse, sizeof(*server->proxies),
-				      &server->proxies, &server->n_proxies, err);
+		ret = list_from_json(m->trusted_proxies, "trusted_proxies", network_read, sizeof(*server->proxies),
+				     &server->proxies, &server->n_proxies, err);
 	if (!ret)
-		ret = items_from_json(m->proxy_protocol, "proxy_protocol", proxy_parse, sizeof(*server->balancers),
-				      &server->balancers, &server->n_balancers, err);
+		ret = list_from_json(m->proxy_protocol, "proxy_protocol", network_read, sizeof(*server->balancers),
+				     &server->balancers, &server->n_balancers, err);
 	if (!ret)
-		ret = items_from_json(m->interfaces, "interfaces", interface_parse, sizeof(*server->interfaces),
-				      &server->interfaces, &server->n_interfaces, err);
+		ret = list_from_json(m->interfaces, "interfaces", interface_read, sizeof(*server->interfaces),
+				     &server->interfaces, &server->n_interfaces, err);
 	if (!ret)
 		ret = read_limits(m, server, err);
 	if (!ret && server->n_listens == 0)
