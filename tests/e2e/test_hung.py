@@ -141,14 +141,90 @@ def test_a_command_that_cannot_ask_again(tmp_path):
         assert answers([ask(weir, "status", preexec_fn=one_descriptor)]) == [("", "weir: at last\n")]
 
 
+def read_all(screen):
+    """What comes in several pieces, until the other side is closed."""
+    said = b""
+    with contextlib.suppress(OSError):
+        while piece := screen.read(4096):
+            said += piece
+    return said.decode()
+
+
+def on_a_terminal(weir, *words):
+    """What somebody who sits there reads, and how long that took."""
+    master, slave = pty.openpty()
+    with open(master, "rb", buffering=0) as screen:
+        with open(slave, "wb") as terminal:
+            begin = time.monotonic()
+            done = subprocess.run(weir.command(*words), env=weir.environment(), stdout=subprocess.PIPE, stderr=terminal,
+                                  timeout=2 * PATIENCE_S, check=False)
+            took_s = time.monotonic() - begin
+        assert (done.returncode, done.stdout) == (1, b"")
+        return read_all(screen).split("\r\n"), took_s
+
+
 def test_busy_on_a_terminal(tmp_path):
     """Who sits there is told what is waited for."""
-    master, slave = pty.openpty()
-    with stand_in(tmp_path, lambda listener: busy(listener, 1)) as weir, open(master, "rb", buffering=0) as screen:
-        with open(slave, "wb") as terminal:
-            assert subprocess.run(weir.command("status"), env=weir.environment(), stderr=terminal, timeout=2 * PATIENCE_S,
-                                  check=False).returncode == 1
-            assert screen.read(4096) == b"weir: waiting for the agent ...\r\nweir: at last\r\n"
+    with stand_in(tmp_path, lambda listener: busy(listener, 1)) as weir:
+        lines, _ = on_a_terminal(weir, "status")
+    assert lines == ["weir: waiting for the agent ...", "weir: at last", ""]
+
+
+def test_no_agent_on_a_terminal(tmp_path):
+    """attach waits for one that is being started."""
+    lines, _ = on_a_terminal(Weir(tmp_path, tmp_path / "pins"), "attach", "web", "--port", "80")
+    assert lines[0] == "weir: no agent answers yet: waiting whether one starts ..."
+    assert lines[1].startswith("weir: no agent answers at ")
+
+
+def test_attach_on_a_terminal(tmp_path):
+    def serve(listener):
+        with listener.accept()[0]:  # control_wait()
+            busy(listener, 1)
+
+    with stand_in(tmp_path, serve) as weir:
+        lines, _ = on_a_terminal(weir, "attach", "web", "--port", "80")
+    assert lines[:2] == ["weir: waiting for the agent: it loads programs into the kernel and looks into the server, which takes seconds ...",
+                         "weir: at last"]
+
+
+def fill(address):
+    """Connections that nobody accepts, until there is no room for one more."""
+    clients = []
+    while True:
+        client = socket.socket(socket.AF_UNIX)
+        client.setblocking(False)
+        clients.append(client)
+        try:
+            client.connect(address)
+        except BlockingIOError:
+            return clients
+
+
+def test_no_room_for_a_command(tmp_path):
+    with stand_in(tmp_path, lambda listener: None) as weir:
+        clients = fill(str(tmp_path / "state" / "weir.sock"))
+        lines, took_s = on_a_terminal(weir, "status")
+        for client in clients:
+            client.close()
+    assert lines[0] == "weir: waiting for the agent ..."
+    assert lines[1].startswith("weir: the agent does not answer, and has room for no more commands. Restart it"), lines
+    assert took_s < HUNG_S
+
+
+def test_no_room_to_ask_again(tmp_path):
+    """It hangs with a full queue behind the command: that is said as soon as without one, not after as long once more."""
+    with stand_in(tmp_path, lambda listener: None) as weir:
+        asked = ask(weir, "status")
+        time.sleep(1)  # it is in the queue
+        clients = fill(str(tmp_path / "state" / "weir.sock"))
+        begin = time.monotonic()
+        (_, err), = answers([asked])
+        took_s = time.monotonic() - begin
+        for client in clients:
+            client.close()
+    assert f"its process {os.getpid()} hangs" in err, err
+    assert took_s < HUNG_S + 5
 
 
 def test_hangs(tmp_path):

@@ -119,6 +119,18 @@ static int print_attached(json_t *result)
 	return ferror(stdout);
 }
 
+static void say_no_agent_yet(void)
+{
+	cli_progress("no agent answers yet: waiting whether one starts");
+}
+
+/* The kernel checks each instruction of the programs of a new namespace, and a server's binary may be large. */
+static void say_attaching(void)
+{
+	cli_progress(
+		"waiting for the agent: it loads programs into the kernel and looks into the server, which takes seconds");
+}
+
 /* netns_inode: which namespace "this one" is, for the agent to compare with its own. */
 int cli_attach(const struct command *command, int argc, char **argv)
 {
@@ -128,7 +140,9 @@ int cli_attach(const struct command *command, int argc, char **argv)
 
 	cli_parse(command, parse, server, argc, argv);
 	stat("/proc/self/ns/net", &self);
-	control_wait(cli.state_dir);
-	result = cli_call("attach", json_pack("{s:O, s:I}", "server", server, "netns_inode", (json_int_t)self.st_ino));
+	control_wait(cli.state_dir, say_no_agent_yet);
+	result = cli_call_saying("attach",
+				 json_pack("{s:O, s:I}", "server", server, "netns_inode", (json_int_t)self.st_ino),
+				 say_attaching);
 	return result ? cli_print(result, print_attached) : 1;
 }

@@ -18,6 +18,7 @@
 #define GIVE_UP_MS 120000 /* of an agent whose event loop turns: it is busy with this, or with what came before */
 #define START_TRIES 80
 #define START_PAUSE_US 25000
+#define START_SAY 20 /* tries */
 
 static int refused(const struct sockaddr_un *address, int error, struct error *err)
 {
@@ -37,33 +38,47 @@ static int refused(const struct sockaddr_un *address, int error, struct error *e
 	return error_set(err, -error, "%s: %s", address->sun_path, strerror(error));
 }
 
-static int connect_agent(const char *state_dir, struct error *err)
+/* A full queue takes nobody more: *error is EAGAIN then, after so long. */
+static bool connects(int fd, const struct sockaddr_un *address, int for_ms, int *error)
+{
+	const struct timeval patience = { .tv_sec = for_ms / 1000 };
+
+	*error = 0;
+	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) ||
+	    connect(fd, (const struct sockaddr *)address, sizeof(*address)))
+		*error = errno;
+	return !*error;
+}
+
+/* Who takes nothing more is not waited for without end, not even for room in its queue. waiting, or NULL: as of control_call(). */
+static int connect_agent(const char *state_dir, void (*waiting)(void), struct error *err)
 {
 	CLEANUP_CLOSE int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	struct sockaddr_un address;
-	int ret;
+	int ret, error;
 
 	if (fd < 0)
 		return error_set(err, -errno, "socket: %s", strerror(errno));
 	ret = control_address(state_dir, &address, err);
 	if (ret)
 		return ret;
-	/* Who takes nothing more is not waited for without end, not even for room in its queue. */
-	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &(struct timeval){ .tv_sec = HUNG_MS / 1000 },
-		       sizeof(struct timeval)))
-		return error_set(err, -errno, "SO_SNDTIMEO: %s", strerror(errno));
-	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)))
-		return refused(&address, errno, err);
-	return cleanup_take(&fd);
+	if (!connects(fd, &address, WAITING_MS, &error) && error == EAGAIN) {
+		if (waiting)
+			waiting();
+		connects(fd, &address, HUNG_MS - WAITING_MS, &error);
+	}
+	return error ? refused(&address, error, err) : cleanup_take(&fd);
 }
 
-void control_wait(const char *state_dir)
+void control_wait(const char *state_dir, void (*waiting)(void))
 {
 	for (int tries = 0; tries < START_TRIES; tries++) {
-		CLEANUP_CLOSE int fd = connect_agent(state_dir, NULL);
+		CLEANUP_CLOSE int fd = connect_agent(state_dir, NULL, NULL);
 
 		if (fd != -ENOENT && fd != -ECONNREFUSED)
 			return;
+		if (tries == START_SAY)
+			waiting();
 		usleep(START_PAUSE_US);
 	}
 }
@@ -81,7 +96,7 @@ static pid_t pid_of(int fd)
 
 int control_agent_pid(const char *state_dir, pid_t *pid)
 {
-	CLEANUP_CLOSE int fd = connect_agent(state_dir, NULL);
+	CLEANUP_CLOSE int fd = connect_agent(state_dir, NULL, NULL);
 
 	if (fd < 0)
 		return fd;
@@ -173,7 +188,7 @@ static int send_line(int fd, json_t *request, const char *document, struct error
 /* Asks on another connection what the event loop answers at once, whatever it is that the agent is busy with. */
 static int ask_anything(const char *state_dir)
 {
-	CLEANUP_CLOSE int fd = connect_agent(state_dir, NULL);
+	CLEANUP_CLOSE int fd = connect_agent(state_dir, NULL, NULL);
 
 	if (fd >= 0 && send(fd, "\n", 1, MSG_NOSIGNAL) != 1)
 		return -errno;
@@ -188,7 +203,7 @@ static bool answers(const char *state_dir, int fd)
 
 	if (other < 0 && other != -ETIMEDOUT)
 		return true;
-	return poll(either, 2, HUNG_MS) != 0;
+	return poll(either, 2, other < 0 ? 0 : HUNG_MS) != 0; /* it was waited for already */
 }
 
 static bool is_readable(int fd, int for_ms)
@@ -261,7 +276,7 @@ static int ask(const char *state_dir, const char *command, json_t *arguments, co
 	       void (*waiting)(void), FILE **stream, struct error *err)
 {
 	CLEANUP_JSON json_t *request = json_pack("{s:s, s:O?}", "command", command, "arguments", arguments);
-	CLEANUP_CLOSE int fd = connect_agent(state_dir, err);
+	CLEANUP_CLOSE int fd = connect_agent(state_dir, waiting, err);
 	CLEANUP_JSON json_t *reply = NULL;
 	int ret;
 

@@ -113,8 +113,11 @@ int control_call(const char *state_dir, const char *command, json_t *arguments, 
 int control_call_with(const char *state_dir, const char *command, json_t *arguments, const char *document,
 		      json_t **result, void (*waiting)(void), struct error *err);
 
-/* Waits for an agent that is being started, for two seconds at most; what else is wrong the call will say. */
-void control_wait(const char *state_dir);
+/*
+ * Waits for an agent that is being started, for two seconds at most, and calls waiting() after half a second. What else is wrong the call will
+ * say.
+ */
+void control_wait(const char *state_dir, void (*waiting)(void));
 
 /* As control_call, for a command that is answered by a stream: the lines after the reply are read from *stream. */
 int control_follow(const char *state_dir, const char *command, json_t *arguments, json_t **result,
