@@ -70,7 +70,7 @@ def connection_bytes(machine):
 
 
 def reading_row(line):
-    return [line["reading"], line["ns"] - line["empty_ns"]]
+    return [line["reading"], line["ns"] - line["empty_ns"], line["ns"] - line["unread_ns"]]
 
 
 def exchanges(lines, at_socket):
@@ -109,11 +109,12 @@ A small request of one packet and nginx's answer to it, each on a connection tha
 nothing and is run like that: the least of many, ns. At the socket, a request costs what any packet does that was read on its way.
 
 {table(["limits", "request at ingress", "at the socket", "answer at egress", "all"], exchange_rows)}
-The heads of the two read by the same functions, and nothing else, in the same way.
+The heads of the two read by the same functions, and nothing else, in the same way; and above a program that finds the memory and the
+connection, as weir's programs have by then, and reads nothing.
 
-{table(["head", "ns"], reading)}"""
+{table(["head", "ns", "above finding, ns"], reading)}"""
     return text, {
-        "exchange": exchange[2], "reading": sum(ns for _, ns in reading),
+        "exchange": exchange[2], "reading": sum(ns for _, ns, _ in reading), "reading, found": sum(ns for _, _, ns in reading),
         "foreign": max(ns for packet, ns in on_way.items() if packet == "UDP" or "another port" in packet),
         "acknowledgement": max(ns for packet, ns in on_way.items() if packet.startswith("pure ACK")),
         "acknowledgement, many": many["ns"] - many["look_up_ns"], "look-ups": max(few["look_ups"], many["look_ups"]),

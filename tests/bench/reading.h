@@ -6,10 +6,10 @@
 #include <stdbool.h>
 
 /*
- * A packet's head read, and nothing else, in turns with a program that does nothing. Each is run once at a time, so many times; of both the
- * least counts:
+ * A packet's head read, and nothing else, in turns with a program that finds what reading needs and reads nothing (which weir's programs find
+ * in any case), and with one that does nothing. Each is run once at a time, so many times; of each the least counts:
  *
- *   {"reading": NAME, "ns": LEAST, "empty_ns": LEAST}
+ *   {"reading": NAME, "ns": LEAST, "unread_ns": LEAST, "empty_ns": LEAST}
  */
 void measure_reading(const char *name, bool from_server, const char *head, __u32 times);
 

@@ -43,6 +43,7 @@ TARGETS = {
     "flood": Target("flood", "connections of a neighbour that failed in a flood of SYNs, with weir", "<=", 0),
     "exchange": Target("cost", f"a request and its answer, two limits, all programs, {EMPTY}", "<=", 1600),
     "reading": Target("cost", "reading the heads of the two, the same", "<=", 300),
+    "reading, found": Target("cost", "the same above a program that finds memory and connection, and reads nothing"),
     "foreign": Target("cost", f"a packet of others, {EMPTY}", "<=", 10),
     "acknowledgement": Target("cost", "a pure acknowledgement of a followed connection, the same", "<=", 50),
     "acknowledgement, many": Target("cost", "the same with 1,000,000 connections, ns above one look-up of the connection", "<=", 50),

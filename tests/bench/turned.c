@@ -98,7 +98,8 @@ __u32 turned_ns(int program, struct packet *packet, const struct turned *how, __
 	return run_ns(bpf_program__fd(bench->progs.turn), packet, repeat);
 }
 
-__u32 turned_read_ns(bool from_server, struct packet *packet, __u32 text)
+/* It has to come to the end of the text. */
+static __u32 read_ns(const struct bpf_program *program, struct packet *packet, __u32 text)
 {
 	const struct weir_conn c = { .requests = 1 };
 	const __u32 zero = 0;
@@ -108,8 +109,18 @@ __u32 turned_read_ns(bool from_server, struct packet *packet, __u32 text)
 		die("whose heads are read", errno);
 	bench->bss->turned.payload = packet->length - text;
 	bench->bss->read_to = 0;
-	ns = run_ns(bpf_program__fd(from_server ? bench->progs.read_responses : bench->progs.read_requests), packet, 1);
+	ns = run_ns(bpf_program__fd(program), packet, 1);
 	if (bench->bss->read_to != text)
 		die("heads were not read to their end", EINVAL);
 	return ns;
+}
+
+__u32 turned_read_ns(bool from_server, struct packet *packet, __u32 text)
+{
+	return read_ns(from_server ? bench->progs.read_responses : bench->progs.read_requests, packet, text);
+}
+
+__u32 turned_unread_ns(bool from_server, struct packet *packet, __u32 text)
+{
+	return read_ns(from_server ? bench->progs.read_no_response : bench->progs.read_no_request, packet, text);
 }

@@ -35,6 +35,8 @@ __u32 turned_look_ups(const char *path, struct packet *packet);
 
 /* The heads of a packet read once, and nothing else. `text`: of its payload. */
 __u32 turned_read_ns(bool from_server, struct packet *packet, __u32 text);
+/* All that this needs found, and nothing read. */
+__u32 turned_unread_ns(bool from_server, struct packet *packet, __u32 text);
 #endif
 
 #endif

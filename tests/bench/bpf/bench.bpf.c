@@ -115,6 +115,30 @@ static __always_inline struct work *payload_begin(struct __sk_buff *skb, __u32 h
 	return w;
 }
 
+/* What reading needs is found, and nothing is read. */
+static __always_inline int find_and_read_nothing(struct __sk_buff *skb, __u32 hook)
+{
+	struct work *w = payload_begin(skb, hook);
+	__u32 zero = 0;
+	struct weir_conn *c = bpf_map_lookup_elem(&read_of, &zero);
+
+	if (w && c)
+		read_to = w->packet.segment.len * c->requests;
+	return 0;
+}
+
+SEC("tc")
+int read_no_request(struct __sk_buff *skb)
+{
+	return find_and_read_nothing(skb, HOOK_INGRESS);
+}
+
+SEC("tc")
+int read_no_response(struct __sk_buff *skb)
+{
+	return find_and_read_nothing(skb, HOOK_EGRESS);
+}
+
 /* As if it had been decided before. */
 SEC("tc")
 int read_requests(struct __sk_buff *skb)
