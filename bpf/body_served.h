@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Servers that leave a request's body unread, and then take it for requests. Nothing tells that beforehand: such a server is known by an
- * answer that nobody has asked for, behind a body, and that has served a request. From then on no body of its requests is believed to be one
- * (weir_request_reader_doubt_body()), until it is detached.
+ * Servers that leave a request's body unread, and then take it for requests. Who runs the server may say so, or that it does not. Otherwise
+ * nothing tells that beforehand: such a server is known by an answer that nobody has asked for, behind a body, and that has served a request.
+ * No body of such a server's requests is believed to be one (weir_request_reader_doubt_body()).
  */
 #ifndef WEIR_BPF_BODY_SERVED_H
 #define WEIR_BPF_BODY_SERVED_H
@@ -11,10 +11,14 @@
 
 #include "work.h"
 
-static __always_inline bool serves_bodies(__u32 server)
+static __always_inline bool serves_bodies(const struct work *w)
 {
-	const __u32 *known = bpf_map_lookup_elem(&body_servers, &server);
+	__u32 server = w->server;
+	const __u32 *known;
 
+	if (w->server_flags & (WEIR_SERVER_BODIES_UNREAD | WEIR_SERVER_BODIES_READ))
+		return w->server_flags & WEIR_SERVER_BODIES_UNREAD;
+	known = bpf_map_lookup_elem(&body_servers, &server);
 	return known && *known;
 }
 
@@ -24,7 +28,7 @@ static __always_inline void request_passed(struct work *w)
 	struct weir_request_reader *r = &w->request;
 
 	weir_request_reader_passed(r);
-	if (WEIR_UNLIKELY(weir_request_has_body(&r->request)) && serves_bodies(w->server))
+	if (WEIR_UNLIKELY(weir_request_has_body(&r->request)) && serves_bodies(w))
 		weir_request_reader_doubt_body(r);
 }
 

@@ -237,7 +237,7 @@ struct {
 	__type(value, struct weir_resting);
 } resting SEC(".maps");
 
-/* Servers that may take bodies for requests (body_served.h): 1. */
+/* Servers that have taken a body for requests (body_served.h): 1. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, WEIR_MAX_SERVERS);

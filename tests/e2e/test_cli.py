@@ -32,6 +32,7 @@ USAGE = {
     "attach web2 --port 80 --trusted-proxy nonsense": '"nonsense" is not an IP address or CIDR',
     "attach web2 --port 80 --loopback maybe": "maybe",
     "attach web2 --port 80 --framing guess": '"guess" is not a framing mode',
+    "attach web2 --port 80 --bodies skimmed": '"skimmed" is not what a server does with bodies',
     "attach web2 --port 80 --when-full ajar": '"ajar" is not a mode for full tables',
     "explain get /api/v1/pods": '"get" has small letters: methods are in capitals, like GET',
     "explain GET api/v1/pods": '"api/v1/pods" is not a path (/..., with %20 for a space)',

@@ -198,3 +198,72 @@ def test_detached_server_is_not_known_any_more(site):
     site.attach()
     send_with_body(site, "/other", INNER * 5)
     eventually(lambda: site.server.targets == ["/other"] + ["/inner"] * 5, "the body is believed")
+
+
+def choose(site, tmp_path, word):
+    """By a policy file beside what commands have set."""
+    path = tmp_path / "bodies.yaml"
+    path.write_text(f"apiVersion: weir/v1\nkind: Throttle\nmetadata: {{name: web}}\nspec: {{{word}}}\n")
+    site.weir("apply", "-f", path)
+
+
+def forget(site, *options):
+    """The server is attached anew."""
+    site.world.keep()
+    site.weir("detach", "web", "--force")
+    site.attach(*options)
+
+
+def expect_held(site):
+    """A body full of requests does not come to the server, nor does any of them."""
+    before = site.packets("held_record")
+    send_with_body(site, "/again", INNER * 100)
+    eventually(lambda: site.packets("held_record") > before, "the body is held")
+    assert "/inner" not in site.server.targets
+
+
+def expect_believed(site, target):
+    send_with_body(site, target, INNER * 5)
+    eventually(lambda: site.server.targets[-6:] == [target] + ["/inner"] * 5, "the body is believed")
+
+
+def test_said_to_leave_bodies_unread(site):
+    """The very first body is held, after each of an agent's ends, too."""
+    forget(site, "--bodies", "unread")
+    site.limit("user", burst=1)
+    site.limit("total", burst=1)
+    expect_held(site)
+    site.weir.kill()
+    send_with_body(site, "/killed", INNER * 100)
+    site.weir.start()
+    expect_held(site)
+    assert site.status()["bodies"] == "unread" and site.status()["serves_bodies"] is False
+    status = site.weir("status")
+    assert "bodies: unread: connections are held from the first body on" in status and "warning" not in status
+    assert site.server.targets == []
+
+
+def test_said_to_read_bodies(site, tmp_path):
+    """What was found is not believed, and is forgotten when it is to be found out again."""
+    learnt(site, burst=100)
+    choose(site, tmp_path, "bodies: read")
+    expect_believed(site, "/read")
+    status = site.weir("status")
+    assert "with bodies: read such requests are not charged" in status
+    assert site.status()["serves_bodies"] is True
+    choose(site, tmp_path, "bodies: auto")
+    assert site.status()["serves_bodies"] is False
+    assert "warning: it may read bodies" not in site.weir("status")
+    expect_believed(site, "/auto")
+    eventually(lambda: site.status()["serves_bodies"], "it is found out again")
+
+
+def test_what_is_found_outlives_a_policy_that_does_not_speak_of_bodies(site, tmp_path):
+    learnt(site, burst=2)
+    for word in "maxRetryAfter: 7", "bodies: unread", "maxRetryAfter: 8":
+        choose(site, tmp_path, word)
+        assert site.status()["serves_bodies"] is True
+        expect_held(site)
+    site.weir.start()
+    assert site.status()["bodies"] == "auto"
+    expect_held(site)

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.together
 
 BURST = 400
 SETTINGS = [
-    "framing: pass", "hold: drop", "whenFull: open", "paths: raw", "namespaceFrom: 'segment=1'", "maxRetryAfter: 7",
+    "framing: pass", "bodies: unread", "bodies: read", "hold: drop", "whenFull: open", "paths: raw", "namespaceFrom: 'segment=1'", "maxRetryAfter: 7",
     "xdp: generic", "synCookies: xdp", "xdp: 'off'", "identity: {exemptGroups: [ops, system:masters, dev]}",
     "identity: {exemptUsers: [carol], addresses: ['192.0.2.0/24,nodes']}", "identity: {newSubjects: '5:5'}",
 ]

@@ -172,6 +172,7 @@ static const struct setter setters[] = {
 	{ ATTACH_EXEMPT_SOURCE, "--exempt-source", "sources", add_exempt, NULL, 0 },
 	{ ATTACH_EXEMPT_PATH, "--exempt-path", "paths", add_exempt, NULL, 0 },
 	{ ATTACH_FRAMING, "--framing", "framing", set_mode, &framing_modes, 0 },
+	{ ATTACH_BODIES, "--bodies", "bodies", set_mode, &bodies_modes, 0 },
 	{ ATTACH_LOOPBACK, "--loopback", "loopback", set_mode, &loopback_modes, 0 },
 	{ ATTACH_PATHS, "--paths", "paths", set_mode, &paths_modes, 0 },
 	{ ATTACH_HOLD, "--hold", "hold", set_mode, &hold_modes, 0 },

@@ -185,6 +185,23 @@ static void add_dry_run(json_t *remarks, json_t *server)
 		remark(remarks, name, false, text_of("dry run: %s", limits));
 }
 
+#define BODIES_FOUND "warning: it may read bodies as requests, for it has answered what nobody asked: "
+#define BODIES_HELD "connections are held from the first body on, and get no 429s"
+
+/* Whether requests' bodies are believed to be bodies. */
+static void add_bodies(json_t *remarks, json_t *server)
+{
+	const char *bodies = cli_text(server, "bodies"), *name = cli_text(server, "name");
+	bool found = json_is_true(json_object_get(server, "serves_bodies"));
+
+	if (!strcmp(bodies, "unread"))
+		remark(remarks, name, false, text_of("bodies: unread: " BODIES_HELD));
+	else if (found && !strcmp(bodies, "read"))
+		remark(remarks, name, false, text_of(BODIES_FOUND "with bodies: read such requests are not charged"));
+	else if (found)
+		remark(remarks, name, false, text_of(BODIES_FOUND BODIES_HELD));
+}
+
 static void add_server(json_t *remarks, json_t *server, bool in_full)
 {
 	CLEANUP_FREE char *warning = said(server, "warning"), *other_weir = said(server, "other_weir");
@@ -199,9 +216,7 @@ static void add_server(json_t *remarks, json_t *server, bool in_full)
 		remark(remarks, name, false, text_of("warning: %s", unheard));
 	if (other_weir)
 		remark(remarks, name, false, text_of("warning: %s", other_weir));
-	if (cli_number(json_object_get(server, "unread"), "body_served"))
-		remark(remarks, name, false,
-		       text_of("warning: it may read bodies as requests, for it has answered what nobody asked: connections are held from the first body on, and get no 429s"));
+	add_bodies(remarks, server);
 	add_dry_run(remarks, server);
 	add_hold(remarks, name, json_object_get(server, "hold"));
 	add_inside(remarks, name, json_object_get(server, "inside"), in_full || hides(server));

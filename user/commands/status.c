@@ -261,10 +261,13 @@ static int describe_server(const struct agent *agent, int slot, struct limits_ta
 	CLEANUP_FREE char *other_weir = net ? net_other_weir(net) : NULL, *idle = inside_idle_limit(agent, slot);
 	__u64 counters[WEIR_REASON_COUNT] = { 0 };
 	struct metrics_limit *limits = NULL;
+	bool serves_bodies = false;
 	json_t *object;
-	int ret, n_limits;
+	int ret = 0, n_limits;
 
-	ret = net ? datapath_counters(net->dp, slot, counters, err) : 0;
+	if (net)
+		ret = datapath_counters(net->dp, slot, counters, err) ?:
+			      datapath_serves_bodies(net->dp, slot, &serves_bodies, err);
 	n_limits = ret ?: limits_measure(agent, slot, taken, &limits, err);
 	if (n_limits < 0)
 		return n_limits;
@@ -281,6 +284,7 @@ static int describe_server(const struct agent *agent, int slot, struct limits_ta
 	json_object_set_new(object, "warning", json_pack("s?", server_warning(agent, slot, net, counters) ?: idle));
 	json_object_set_new(object, "nobody_listens", json_pack("s?", agent->servers[slot].unheard));
 	json_object_set_new(object, "other_weir", json_pack("s?", other_weir));
+	json_object_set_new(object, "serves_bodies", json_boolean(serves_bodies));
 	json_object_set_new(object, "loopback", describe_loopback(server, net));
 	json_object_set_new(object, "hold", describe_hold(agent, server, net));
 	json_object_set_new(object, "inside", inside_status(agent, slot));

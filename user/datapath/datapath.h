@@ -142,6 +142,8 @@ struct datapath_cidr {
 int datapath_server_set(struct datapath *dp, __u32 slot, const struct weir_server *server,
 			const struct datapath_listen *listens, size_t n_listens, const struct datapath_cidr *proxies,
 			size_t n_proxies, struct error *err);
+/* Has it been found out that the server takes bodies for requests (bpf/body_served.h)? */
+int datapath_serves_bodies(struct datapath *dp, __u32 slot, bool *found, struct error *err);
 /* Whose PROXY protocol preambles are believed: these networks and no others. */
 int datapath_balancers_set(struct datapath *dp, __u32 slot, const struct datapath_cidr *balancers, size_t n,
 			   struct error *err);

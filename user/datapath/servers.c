@@ -55,6 +55,34 @@ int datapath_server_read(struct datapath *dp, __u32 slot, struct weir_server *se
 	return 0;
 }
 
+/* From now on no body of this slot's server is known to have been taken for requests. */
+static int body_server_clear(struct datapath *dp, __u32 slot, struct error *err)
+{
+	const __u32 no = 0;
+
+	if (bpf_map_update_elem(dp->maps.body_servers, &slot, &no, BPF_ANY))
+		return datapath_map_failed(err, -errno, "body_servers");
+	return 0;
+}
+
+/* What was found while somebody knew it better is not believed afterwards either: it is found out anew. */
+static int body_server_keep(struct datapath *dp, __u32 slot, __u32 before, __u32 flags, struct error *err)
+{
+	if (!(before & WEIR_SERVER_BODIES_READ) || flags & WEIR_SERVER_BODIES_READ)
+		return 0;
+	return body_server_clear(dp, slot, err);
+}
+
+int datapath_serves_bodies(struct datapath *dp, __u32 slot, bool *found, struct error *err)
+{
+	__u32 known = 0;
+
+	if (bpf_map_lookup_elem(dp->maps.body_servers, &slot, &known))
+		return datapath_map_failed(err, -errno, "body_servers");
+	*found = known;
+	return 0;
+}
+
 int datapath_server_set(struct datapath *dp, __u32 slot, const struct weir_server *server,
 			const struct datapath_listen *listens, size_t n_listens, const struct datapath_cidr *proxies,
 			size_t n_proxies, struct error *err)
@@ -76,6 +104,7 @@ int datapath_server_set(struct datapath *dp, __u32 slot, const struct weir_serve
 	return ret							       ?:
 		       datapath_proxies_set(dp, slot, proxies, n_proxies, err) ?:
 		       listens_set(dp, slot, listens, n_listens, err)	       ?:
+		       body_server_keep(dp, slot, old.flags, whole.flags, err) ?:
 		       datapath_server_write(dp, slot, &whole, err);
 }
 
@@ -153,16 +182,6 @@ static bool is_of_server(const void *key, const void *value, const void *arg)
 	(void)value;
 	memcpy(&slot, (const char *)key + of->at, sizeof(slot));
 	return slot == of->slot;
-}
-
-/* The next server with this slot has not taken any body for requests. */
-static int body_server_clear(struct datapath *dp, __u32 slot, struct error *err)
-{
-	const __u32 no = 0;
-
-	if (bpf_map_update_elem(dp->maps.body_servers, &slot, &no, BPF_ANY))
-		return datapath_map_failed(err, -errno, "body_servers");
-	return 0;
 }
 
 /* A new server in this slot must not inherit the sizes of lists, the penalty box and the debts of the one before. */

@@ -61,7 +61,7 @@ static const struct {
 	{ METRICS_UNREAD, "answered_early",
 	  "The server answered before the end of the request's body, and may read the rest of the body as requests: held until the server has the whole body, or from then on." },
 	{ METRICS_UNREAD, "body_served",
-	  "Behind a request's body the server gave an answer that nobody had asked for, so it may read bodies as requests. From then on, until the server is detached: the request has a body. Held from the body on." },
+	  "Behind a request's body the server gave an answer with a status of 2xx or 3xx that nobody had asked for, so it may read bodies as requests. From then on, and with --bodies unread: the request has a body. Held from the body on." },
 	{ METRICS_UNREAD, "mid_stream",
 	  "The connection was open before attach: held. Its requests get 429s after weir has seen one whole request and its response." },
 	{ METRICS_UNREAD, "gap",

@@ -79,6 +79,7 @@ static const struct shape identity_shape = { .fields = identity_fields, .check =
 
 static const char *const loopback_words[] = { "auto", "translate", "close", NULL };
 static const char *const framing_words[] = { "reject", "pass", NULL };
+static const char *const bodies_words[] = { "auto", "unread", "read", NULL };
 static const char *const paths_words[] = { "kubernetes", "nginx", "raw", NULL };
 static const char *const hold_words[] = { "auto", "pace", "drop", NULL };
 static const char *const inside_words[] = { "off", "see", "answer", "hold", "auto", NULL };
@@ -131,6 +132,10 @@ static const struct field spec_fields[] = {
 	  .type = FIELD_TEXT,
 	  .words = framing_words,
 	  .help = "Ambiguous requests: answer 400, or pass them to the server and hold the connection." },
+	{ .name = "bodies",
+	  .type = FIELD_TEXT,
+	  .words = bodies_words,
+	  .help = "Does the server read requests' bodies, or does it leave some unread and take them for requests? See --bodies." },
 	{ .name = "paths", .type = FIELD_TEXT, .words = paths_words, .help = "How the server reads paths." },
 	{ .name = "namespaceFrom",
 	  .type = FIELD_TEXT,

@@ -20,6 +20,8 @@ __u32 server_own_flags(const struct server *server)
 	flags |= server->draining ? WEIR_SERVER_DRAINING : 0;
 	flags |= server->n_interfaces ? WEIR_SERVER_SOME_INTERFACES : 0;
 	flags |= server->framing == FRAMING_PASS ? WEIR_SERVER_PASS_AMBIGUOUS : 0;
+	flags |= server->bodies == BODIES_UNREAD ? WEIR_SERVER_BODIES_UNREAD : 0;
+	flags |= server->bodies == BODIES_READ ? WEIR_SERVER_BODIES_READ : 0;
 	flags |= server->identity.exempt_users.n ? WEIR_SERVER_KNOWS_USERS : 0;
 	flags |= server->identity.addresses.n || server->identity.address_file ? WEIR_SERVER_HAS_ADDRESSES : 0;
 	flags |= server->n_balancers ? WEIR_SERVER_PREAMBLES : 0;

@@ -66,28 +66,28 @@ static json_t *to_json(const struct server *server, json_t *limits, json_t *poli
 
 	namespace_from_format(&server->tenancy, namespace_from);
 	return json_pack(
-		"{s:s, s:o, s:s?, s:I, s:s?, s:o, s:o, s:o, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:b, s:I, s:s, s:s, s:s, s:I, s:I, s:b, s:b, s:b, s:o, s:o*, s:I, "
+		"{s:s, s:o, s:s?, s:I, s:s?, s:o, s:o, s:o, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:b, s:I, s:s, s:s, s:s, s:I, s:I, s:b, s:b, s:b, s:o, s:o*, s:I, "
 		"s:o, s:o, s:I, s:I, s:I, s:o, s:o, s:o*}",
 		"name", server->name, "listen", items_to_json(server, server->n_listens, listen_item), "netns",
 		server->netns, "netns_cookie", (json_int_t)server->netns_cookie, "cgroup", server->cgroup,
 		"trusted_proxies", items_to_json(server, server->n_proxies, proxy_item), "proxy_protocol",
 		items_to_json(server, server->n_balancers, balancer_item), "interfaces",
 		items_to_json(server, server->n_interfaces, interface_item), "loopback",
-		loopback_modes.words[server->loopback], "framing", framing_modes.words[server->framing], "paths",
-		paths_modes.words[server->tenancy.paths], "namespace_from", namespace_from, "hold",
-		hold_modes.words[server->hold], "when_full", full_modes.words[server->when_full], "inside",
-		inside_modes.words[server->inside], "inside_share", (json_int_t)server->inside_share, "write_memory",
-		server->write_memory, "hold_max", (json_int_t)server->hold_max, "refusals",
-		refusals_modes.words[server->refusals], "xdp", xdp_modes.words[server->xdp], "syn_cookies",
-		syn_cookies_modes.words[server->syn_cookies], "max_retry_after", (json_int_t)server->max_retry_after,
-		"keys", (json_int_t)server->keys, "dry_run", server->dry_run, "paused", server->paused, "draining",
-		server->draining, "identity", identity_settings_to_json(&server->identity), "limits", limits,
-		"last_number", (json_int_t)server->last_number, "priority_levels",
-		priority_levels_to_json(&server->priorities), "flow_schemas", flow_schemas_to_json(&server->priorities),
-		"concurrency", (json_int_t)server->concurrency, "list_width", (json_int_t)server->list_width,
-		"list_object_bytes", (json_int_t)server->list_object_bytes, "exempt",
-		rule_list_to_json(server->exempt, server->n_exempt), "groups",
-		texts_to_json(&server->identity.rule_groups), "policy", policy);
+		loopback_modes.words[server->loopback], "framing", framing_modes.words[server->framing], "bodies",
+		bodies_modes.words[server->bodies], "paths", paths_modes.words[server->tenancy.paths], "namespace_from",
+		namespace_from, "hold", hold_modes.words[server->hold], "when_full",
+		full_modes.words[server->when_full], "inside", inside_modes.words[server->inside], "inside_share",
+		(json_int_t)server->inside_share, "write_memory", server->write_memory, "hold_max",
+		(json_int_t)server->hold_max, "refusals", refusals_modes.words[server->refusals], "xdp",
+		xdp_modes.words[server->xdp], "syn_cookies", syn_cookies_modes.words[server->syn_cookies],
+		"max_retry_after", (json_int_t)server->max_retry_after, "keys", (json_int_t)server->keys, "dry_run",
+		server->dry_run, "paused", server->paused, "draining", server->draining, "identity",
+		identity_settings_to_json(&server->identity), "limits", limits, "last_number",
+		(json_int_t)server->last_number, "priority_levels", priority_levels_to_json(&server->priorities),
+		"flow_schemas", flow_schemas_to_json(&server->priorities), "concurrency",
+		(json_int_t)server->concurrency, "list_width", (json_int_t)server->list_width, "list_object_bytes",
+		(json_int_t)server->list_object_bytes, "exempt", rule_list_to_json(server->exempt, server->n_exempt),
+		"groups", texts_to_json(&server->identity.rule_groups), "policy", policy);
 }
 
 json_t *server_to_json(const struct server *server)
@@ -145,7 +145,7 @@ static int limit_item(json_t *json, void *place, struct error *err)
 /* The members of a server, borrowed; NULL: not given. */
 struct members {
 	const char *name;
-	const char *loopback, *framing, *paths, *namespace_from, *hold, *when_full, *inside, *refusals, *xdp,
+	const char *loopback, *framing, *bodies, *paths, *namespace_from, *hold, *when_full, *inside, *refusals, *xdp,
 		*syn_cookies;
 	json_t *listen, *netns, *netns_cookie, *cgroup, *trusted_proxies, *proxy_protocol, *interfaces, *keys, *dry_run,
 		*paused, *draining, *identity, *limits, *last_number, *priority_levels, *flow_schemas, *concurrency,
@@ -160,17 +160,17 @@ static int members_find(json_t *json, struct members *m, struct error *err)
 	*m = (struct members){ 0 };
 	if (json_unpack_ex(
 		    json, &why, 0,
-		    "{s:s, s:o, s?s, s?s, s?s, s?s, s?s, s?s, s?s, s?s, s?s, s?s, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, "
+		    "{s:s, s:o, s?s, s?s, s?s, s?s, s?s, s?s, s?s, s?s, s?s, s?s, s?s, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, "
 		    "s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o !}",
-		    "name", &m->name, "listen", &m->listen, "loopback", &m->loopback, "framing", &m->framing, "paths",
-		    &m->paths, "namespace_from", &m->namespace_from, "hold", &m->hold, "when_full", &m->when_full,
-		    "inside", &m->inside, "refusals", &m->refusals, "xdp", &m->xdp, "syn_cookies", &m->syn_cookies,
-		    "max_retry_after", &m->max_retry_after, "netns", &m->netns, "netns_cookie", &m->netns_cookie,
-		    "cgroup", &m->cgroup, "trusted_proxies", &m->trusted_proxies, "proxy_protocol", &m->proxy_protocol,
-		    "interfaces", &m->interfaces, "keys", &m->keys, "dry_run", &m->dry_run, "paused", &m->paused,
-		    "draining", &m->draining, "identity", &m->identity, "limits", &m->limits, "last_number",
-		    &m->last_number, "priority_levels", &m->priority_levels, "flow_schemas", &m->flow_schemas,
-		    "concurrency", &m->concurrency, "list_width", &m->list_width, "list_object_bytes",
+		    "name", &m->name, "listen", &m->listen, "loopback", &m->loopback, "framing", &m->framing, "bodies",
+		    &m->bodies, "paths", &m->paths, "namespace_from", &m->namespace_from, "hold", &m->hold, "when_full",
+		    &m->when_full, "inside", &m->inside, "refusals", &m->refusals, "xdp", &m->xdp, "syn_cookies",
+		    &m->syn_cookies, "max_retry_after", &m->max_retry_after, "netns", &m->netns, "netns_cookie",
+		    &m->netns_cookie, "cgroup", &m->cgroup, "trusted_proxies", &m->trusted_proxies, "proxy_protocol",
+		    &m->proxy_protocol, "interfaces", &m->interfaces, "keys", &m->keys, "dry_run", &m->dry_run,
+		    "paused", &m->paused, "draining", &m->draining, "identity", &m->identity, "limits", &m->limits,
+		    "last_number", &m->last_number, "priority_levels", &m->priority_levels, "flow_schemas",
+		    &m->flow_schemas, "concurrency", &m->concurrency, "list_width", &m->list_width, "list_object_bytes",
 		    &m->list_object_bytes, "exempt", &m->exempt, "groups", &m->groups, "policy", &m->policy,
 		    "inside_share", &m->inside_share, "write_memory", &m->write_memory, "hold_max", &m->hold_max))
 		return error_set(err, -EINVAL, "server: %s", why.text);
@@ -243,6 +243,7 @@ static int read_modes(const struct members *m, struct server *server, struct err
 	} modes[] = {
 		{ &loopback_modes, m->loopback, &server->loopback },
 		{ &framing_modes, m->framing, &server->framing },
+		{ &bodies_modes, m->bodies, &server->bodies },
 		{ &paths_modes, m->paths, &server->tenancy.paths },
 		{ &hold_modes, m->hold, &server->hold },
 		{ &full_modes, m->when_full, &server->when_full },

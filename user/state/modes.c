@@ -18,6 +18,11 @@ const struct choice loopback_modes = CHOICE(loopback, "a loopback mode");
 static const char *const framing_words[] = { [FRAMING_REJECT] = "reject", [FRAMING_PASS] = "pass" };
 const struct choice framing_modes = CHOICE(framing, "a framing mode");
 
+static const char *const bodies_words[] = {
+	[BODIES_AUTO] = "auto", [BODIES_UNREAD] = "unread", [BODIES_READ] = "read"
+};
+const struct choice bodies_modes = CHOICE(bodies, "what a server does with bodies");
+
 static const char *const hold_words[] = { [HOLD_AUTO] = "auto", [HOLD_PACE] = "pace", [HOLD_DROP] = "drop" };
 const struct choice hold_modes = CHOICE(hold, "a hold mode");
 

@@ -22,6 +22,15 @@ enum framing_mode {
 
 extern const struct choice framing_modes;
 
+/* Does the server read requests' bodies, or does it take for requests what it has left unread (bpf/body_served.h)? AUTO: it is found out. */
+enum bodies_mode {
+	BODIES_AUTO,
+	BODIES_UNREAD,
+	BODIES_READ,
+};
+
+extern const struct choice bodies_modes;
+
 /* What cannot be read and is over a limit: waits on a device where the kernel can do that, must do so, or is dropped. */
 enum hold_mode {
 	HOLD_AUTO,

@@ -46,6 +46,7 @@ struct server {
 	struct identity_settings identity;
 	enum loopback_mode loopback;
 	enum framing_mode framing;
+	enum bodies_mode bodies;
 	struct tenancy tenancy;
 	enum hold_mode hold;
 	enum full_mode when_full;

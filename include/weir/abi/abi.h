@@ -31,7 +31,7 @@
  *   hold_turns  LRU_HASH        struct weir_turn_key     struct weir_turns     (inside/turn.h) of connections that may be held
  *   conns       HASH            struct weir_flow         struct weir_conn      (conn.h)
  *   resting     HASH            struct weir_flow         struct weir_resting   (conn/rest.h) those of them that are idle
- *   body_servers ARRAY          server                   __u32 1: it may take bodies for requests (bpf/body_served.h)
+ *   body_servers ARRAY          server                   __u32 1: it has taken a body for requests (bpf/body_served.h)
  *   outgoing    LRU_HASH        struct weir_flow         __u32 number of the SYN   of connections that this host opens from a server's port
  *   finished    QUEUE                                    struct weir_finished  those of them that have ended
  *   table       ARRAY(1)        0                        struct weir_table     how many there are
@@ -176,6 +176,8 @@ enum weir_server_flags {
 	WEIR_SERVER_INSIDE_HOLD = 1 << 16, /* what is decided inside holds back connections (inside/turn.h) */
 	WEIR_SERVER_XDP_COOKIES =
 		1 << 17, /* XDP answers SYNs with cookies where the kernel would (admission/cookie.h) */
+	WEIR_SERVER_BODIES_UNREAD = 1 << 18, /* it may take bodies for requests, whatever `body_servers` says; */
+	WEIR_SERVER_BODIES_READ = 1 << 19,   /* it does not, whatever that says */
 };
 
 /* What its limits ask for; nothing of it is done for a server without such limits. */

@@ -17,6 +17,16 @@ int datapath_counters(struct datapath *dp, __u32 slot, __u64 *counters, struct e
 	return ret;
 }
 
+int datapath_serves_bodies(struct datapath *dp, __u32 slot, bool *found, struct error *err)
+{
+	CLEANUP_KERNEL void *kernel = fake_kernel_read();
+
+	(void)dp;
+	(void)slot;
+	*found = false;
+	return fake_fails(__func__, err);
+}
+
 /* One that is known by name, one that is not, and the one of `total`. */
 int datapath_top(struct datapath *dp, __u32 server, struct datapath_subject_use *top, size_t n, struct error *err)
 {

@@ -27,6 +27,7 @@ static const struct word {
 	{ "proxy-protocol", "proxyProtocol" },
 	{ "dry-run", "dryRun" },
 	{ "framing", "framing" },
+	{ "bodies", "bodies" },
 	{ "keys", "keys" },
 	{ "loopback", "loopback" },
 	{ "paths", "paths" },

@@ -14,7 +14,7 @@
 const char server_with_all[] =
 	"{\"name\":\"api\",\"listen\":[\"*:80\",\"[2001:db8::1]:443\"],\"netns\":\"/run/netns/a\",\"netns_cookie\":17,"
 	"\"cgroup\":\"/sys/fs/cgroup\",\"trusted_proxies\":[\"10.0.0.0/8\"],\"proxy_protocol\":[\"192.0.2.0/24\"],\"interfaces\":[\"eth0\",\"lo\"],"
-	"\"loopback\":\"close\",\"framing\":\"pass\",\"paths\":\"nginx\",\"namespace_from\":\"prefix=/t/u/\","
+	"\"loopback\":\"close\",\"framing\":\"pass\",\"bodies\":\"unread\",\"paths\":\"nginx\",\"namespace_from\":\"prefix=/t/u/\","
 	"\"hold\":\"drop\",\"when_full\":\"closed\",\"inside\":\"see\",\"inside_share\":5,\"write_memory\":true,\"hold_max\":7,\"refusals\":\"plain\",\"xdp\":\"native\",\"syn_cookies\":\"xdp\",\"max_retry_after\":60,\"keys\":100,\"dry_run\":true,\"paused\":true,\"draining\":true,"
 	"\"identity\":{\"user_header\":\"x-user\",\"group_header\":\"x-group\",\"exempt_groups\":[\"ops\",\"dev\"],"
 	"\"exempt_users\":[\"root\",\"2001:db8::/64\"],\"token_file\":\"/etc/t\",\"address_file\":null,"

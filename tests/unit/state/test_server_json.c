@@ -28,6 +28,7 @@ static void server_round_trip(void **state)
 	assert_string_equal(server->interfaces[1], "lo");
 	assert_int_equal(server->loopback, LOOPBACK_CLOSE);
 	assert_int_equal(server->framing, FRAMING_PASS);
+	assert_int_equal(server->bodies, BODIES_UNREAD);
 	assert_int_equal(server->tenancy.paths, WEIR_PATHS_NGINX);
 	assert_int_equal(server->tenancy.segments, 2);
 	assert_int_equal(server->hold, HOLD_DROP);
@@ -109,6 +110,7 @@ static void bad_servers(void **state)
 		{ "{\"name\":\"a\",\"listen\":[\"*:80\"],\"interfaces\":[\"a/b\"]}", "a/b" },
 		{ "{\"name\":\"a\",\"listen\":[\"*:80\"],\"loopback\":\"maybe\"}", "maybe" },
 		{ "{\"name\":\"a\",\"listen\":[\"*:80\"],\"framing\":\"guess\"}", "guess" },
+		{ "{\"name\":\"a\",\"listen\":[\"*:80\"],\"bodies\":\"skimmed\"}", "skimmed" },
 		{ "{\"name\":\"a\",\"listen\":[\"*:80\"],\"paths\":\"apache\"}", "apache" },
 		{ "{\"name\":\"a\",\"listen\":[\"*:80\"],\"namespace_from\":\"host\"}", "host" },
 		{ "{\"name\":\"a\",\"listen\":[\"*:80\"],\"hold\":\"still\"}", "still" },
