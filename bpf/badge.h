@@ -17,6 +17,8 @@
 #define BADGE_BIT (1U << 31) /* above all priorities that mean something */
 #define BADGE_SOME (1U << 4) /* and no badge is that bit alone */
 #define BADGE_PAID_AT 21
+#define BADGE_ORPHAN (1U << 5)
+#define BADGE_DEST_AT 8
 #define BADGE_PAID (WEIR_PAID_BEGINS << BADGE_PAID_AT)
 #define BADGE_BAND 15U /* by these bits a queueing discipline may sort what waits (pace.h): all badges have none */
 
@@ -44,6 +46,32 @@ static __always_inline void badge_unread(struct __sk_buff *skb)
 static __always_inline bool badge_is_unread(const struct __sk_buff *skb)
 {
 	return skb->priority == BADGE_BIT;
+}
+
+/* By 16 bits: an address translation changes them. */
+static __always_inline __u32 badge_dest(const struct packet *p)
+{
+	const __u32 *words = __builtin_assume_aligned(p->dest, 8);
+	__u32 sum = words[0] ^ words[1] ^ words[2] ^ words[3] ^ p->dest_port;
+
+	return ((sum ^ sum >> 16) & 0xffff) << BADGE_DEST_AT;
+}
+
+/* Of what ingress found no socket for but a listener, to which it can be nothing. It is another's if the kernel gives it another destination. */
+static __always_inline void badge_orphan(struct __sk_buff *skb, const struct packet *p)
+{
+	skb->priority = BADGE_BIT | BADGE_ORPHAN | badge_dest(p);
+}
+
+static __always_inline bool badge_is_orphan(const struct __sk_buff *skb)
+{
+	return (skb->priority & (BADGE_BIT | BADGE_SOME | BADGE_ORPHAN)) == (BADGE_BIT | BADGE_ORPHAN);
+}
+
+/* Is it an orphan, and for the destination that it had at ingress? */
+static __always_inline bool badge_is_of_orphan(const struct __sk_buff *skb, const struct packet *p)
+{
+	return skb->priority == (BADGE_BIT | BADGE_ORPHAN | badge_dest(p));
 }
 
 static __always_inline bool badge_is_on(const struct __sk_buff *skb, const struct weir_conn *c)

@@ -268,6 +268,19 @@ static __always_inline int hold_handshake(struct __sk_buff *skb, struct work *w)
 	return SOCKET_GETS_NOTHING;
 }
 
+/* Does the kernel's listener refuse the packet? ingress has found no other socket for it, and no cookie in it: nothing is to be paid then. */
+static __noinline bool listener_refuses(struct __sk_buff *skb, struct work *w)
+{
+	bool refuses = badge_is_of_orphan(skb, &w->packet);
+	struct bpf_sock *sk = refuses ? socket_of(skb, &w->packet) : NULL;
+
+	if (!sk)
+		return refuses;
+	refuses = sk->state == STATE_LISTEN;
+	bpf_sk_release(sk);
+	return refuses;
+}
+
 /*
  * What is known of a connection of which nothing was seen on its way. A socket that has had data before may be older than the attach: the
  * packet may have passed ingress just before the server, or the room for its connection, was there. What comes next may be read.
@@ -298,10 +311,10 @@ static __always_inline int hold_unseen(struct __sk_buff *skb, struct work *w)
 	if (!p->segment.len || (p->segment.flags & (WEIR_TCP_SYN | WEIR_TCP_RST)) ||
 	    (w->server_flags & WEIR_SERVER_DRAINING))
 		return SOCKET_GETS_IT;
-	if ((w->server_flags & WEIR_SERVER_SOME_INTERFACES) && !badge_is_unread(skb))
+	if ((w->server_flags & WEIR_SERVER_SOME_INTERFACES) && !badge_is_unread(skb) && !badge_is_orphan(skb))
 		return SOCKET_GETS_IT;
 	if (w->socket.listens)
-		return hold_handshake(skb, w);
+		return listener_refuses(skb, w) ? SOCKET_GETS_IT : hold_handshake(skb, w);
 	if (!w->socket.open)
 		return SOCKET_GETS_IT;
 	if (!weir_hold_socket_takes(&w->socket, &p->segment))

@@ -269,6 +269,11 @@ static __always_inline struct weir_conn *ingress_open(struct __sk_buff *skb, str
 	opened = conn_open(skb);
 	if (opened == OPENED_NOT && p->segment.len)
 		badge_unread(skb);
+	/* Where destinations are translated behind this program, the packet is another connection's. */
+	if (opened == OPENED_SOON && p->segment.len && !admission_brings_cookie(skb)) {
+		badge_orphan(skb, p);
+		return NULL;
+	}
 	/* The data is sent again when the connection has an entry. */
 	if ((opened == OPENED_SOON && p->segment.len && packet_cut(skb, w, 0)) ||
 	    (opened == OPENED_NO_ROOM && p->segment.len && must_wait(w)))

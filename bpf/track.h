@@ -75,7 +75,7 @@ enum opened {
 	OPENED_NOT,	/* the kernel has no such connection, or the packet does not fit it */
 	OPENED,		/* it is in the table */
 	OPENED_NO_ROOM, /* it is not, for the table is full, or the client's share of it */
-	OPENED_SOON, /* by this very packet, if it answers a SYN cookie: only then can the kernel say where it stands */
+	OPENED_SOON, /* by this very packet, if it answers a SYN cookie: only then can the kernel say where it stands. Else it is no listener's */
 };
 
 /* Begins to follow the connection of a client's packet. */

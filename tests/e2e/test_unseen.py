@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from lib import netns
 from lib.client import Client
+from lib.netns import Place
+from lib.outsider import Outsider
 from lib.process import eventually
 from lib.raw import RawClient
 from lib.tun import Tunnel
@@ -16,6 +19,14 @@ REDIRECT = """
 table ip redirected {{
     chain prerouting {{ type nat hook prerouting priority -100; tcp dport {redirected} redirect to :{port}; }}
     chain output {{ type nat hook output priority -100; tcp dport {redirected} redirect to :{port}; }}
+}}
+"""
+ELSEWHERE = """
+table ip elsewhere {{
+    chain prerouting {{
+        type nat hook prerouting priority -100;
+        ip daddr {address} tcp dport {port} dnat to {there};
+    }}
 }}
 """
 SYNPROXY = """
@@ -61,6 +72,88 @@ def test_redirected_in_the_same_namespace(world, kind, what):
     # Who comes directly is answered.
     site.limit("user", burst=0)
     assert site.client().drive(1) == [429]
+
+
+def send_elsewhere(place, port, there):
+    """What comes to the place's address is for another one, though somebody listens on all addresses here."""
+    try:
+        place.server_ns.run("nft", "-f", "-", input=ELSEWHERE.format(address=place.address, port=port, there=there))
+    except AssertionError as why:
+        pytest.skip(f"no NAT here: {why}")
+
+
+@pytest.fixture
+def elsewhere(world):
+    """A server on all addresses; what comes to one of them goes to another."""
+    place = world.veth()
+    site = world.site(place, world.echo(Place(place.server_ns, place.server_ns, "0.0.0.0", "0.0.0.0")))
+    world.address(place.server_ns, "10.9.70.1/32", "lo")
+    send_elsewhere(place, site.server.port, "10.9.70.1")
+    return site
+
+
+@pytest.mark.alters
+@pytest.mark.parametrize("options", [(), ("--interface", "eth0")], ids=["all", "one"])
+def test_redirected_to_another_address(elsewhere, options):
+    elsewhere.attach(*options)
+    check_held(elsewhere, elsewhere.client())
+    assert elsewhere.unread() == {"unseen": 1}
+
+
+class Hasty(RawClient):
+    """Its first data ends the handshake."""
+
+    def handshake(self):
+        self.receive()
+        self.next += bool(self.peer)
+        return self.peer
+
+
+@pytest.mark.alters
+def test_redirected_data_that_ends_a_handshake(elsewhere):
+    """Before weir, it is nobody's; the server's listener takes it."""
+    elsewhere.attach()
+    elsewhere.limit("user", burst=0)
+    client = Hasty(elsewhere.place, elsewhere.server.port)
+    elsewhere.world.at_end(client.close)
+    client.insist(b"GET /hasty HTTP/1.1\r\nHost: x\r\n\r\n", times=4)
+    assert elsewhere.packets("held_record") > 0
+    assert elsewhere.server.served() == 0
+
+
+@pytest.mark.alters
+def test_redirected_to_another_host(world):
+    """A published port of a container, whose host has a server on the same port: it is no business of that server's limits."""
+    place = world.veth()
+    own = world.site(place, world.echo(Place(place.server_ns, place.server_ns, "0.0.0.0", "0.0.0.0")))
+    container = world.namespace("n")
+    there, here = netns.add_veth(container, place.server_ns, 4, 2, "eth1")
+    world.at_end(container.ip, "link", "del", "eth1")
+    container.ip("route", "add", "default", "via", here)
+    world.setting(place.server_ns, "net.ipv4.ip_forward", 1)
+    send_elsewhere(place, own.server.port, there)
+    own.attach()
+    own.limit("user", burst=0)
+    beyond = world.site(place, world.echo(Place(container, container, there, there), own.server.port))
+    assert beyond.client().drive(6) == [200] * 6
+    assert beyond.server.served() == 6
+    own.check(passed=0, shed=0)
+
+
+def test_nobody_pays_for_what_a_listener_refuses(world):
+    """Data without a handshake may come from anybody, in anybody's name."""
+    site = world.site(world.veth())
+    site.attach()
+    site.limit("user", burst=1)
+    client = Outsider(site.place, site.server.port)
+    world.at_end(client.close)
+    request = b"GET /%d HTTP/1.1\r\nHost: x\r\n\r\n"
+    for i in range(5):
+        client.send(request % i, at=client.first + 1 + 1000 * i, ack=12345)
+    client.open()
+    assert client.insist(request % 9)
+    eventually(lambda: client.receive() or b" 200 " in client.stream, "the client has its token")
+    site.check(passed=1, shed=0)
 
 
 # Its own handshake with the server comes by loopback, where weir may look, or not.
