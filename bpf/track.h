@@ -57,7 +57,10 @@ static __always_inline bool open_from_socket(struct weir_conn *fresh, __u32 serv
 	__u32 window;
 
 	/* What the socket has from beyond a gap, nobody here has seen: a cut in the gap would move it. */
-	if (!tcp || tcp->out_of_order_queue.rb_node || answers_another(tcp, g))
+	if (!tcp || tcp->out_of_order_queue.rb_node)
+		return false;
+	/* MPTCP's are not read in any case. */
+	if (answers_another(tcp, g) && !socket_is_mptcp(tcp))
 		return false;
 	untouched = socket_is_untouched(tcp) && !tcp->bytes_sent;
 	window = tcp->rcv_wnd >> BPF_CORE_READ_BITFIELD(tcp, rx_opt.rcv_wscale);
