@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from lib.process import run
+
 pytestmark = pytest.mark.long
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -74,6 +76,19 @@ def test_removal_does_not_wait(tmp_path):
     subprocess.run([ROOT / "packaging/deb/prerm", "remove"], check=True,
                    env={"PATH": f"{tmp_path}:{os.environ['PATH']}", "WEIR_STATE_DIR": "/other", "WEIR_PIN_DIR": "/other"})
     assert said.read_text().splitlines()[-1] == "weir uninstall --force-after 10s"
+
+
+def test_a_later_one_is_newer(packages, monkeypatch):
+    """Of the same version of weir: else apt says that the newest one is there already, and an upgrade changes nothing."""
+    made = []
+    for time in ("1700000000", "1700000001"):
+        monkeypatch.setenv("SOURCE_DATE_EPOCH", time)
+        path = Path(run(ROOT / "packaging/deb/build", "0.0.1").strip())
+        made.append(run("dpkg-deb", "--field", ROOT / path, "Version").strip())
+        assert path.name.startswith(f"weir_{made[-1]}_")
+        (ROOT / path).unlink()
+    assert made == ["0.0.1+20231114.221320", "0.0.1+20231114.221321"]
+    run("dpkg", "--compare-versions", made[0], "lt", made[1])
 
 
 def test_what_it_depends_on(packages):
