@@ -59,7 +59,7 @@ WEIR_INLINE void weir_line_find_end(struct weir_window *w, __u64 from)
 			from += 8;
 		}
 	}
-	w->line.end = from + weir_run_length(others);
+	w->line.end = from + weir_run_first_mark(others);
 	WEIR_FRESH_ALL();
 }
 
@@ -79,7 +79,7 @@ WEIR_INLINE bool weir_line_find(struct weir_window *w)
 	const __u8 *bytes = weir_window_from(w, at);
 	__u64 others = 0;
 
-	WEIR_UNROLLED
+	WEIR_ROLLED
 	for (int k = 0; k < WEIR_LINE_NAME_WORDS; k++) {
 		n = 8 * k;
 		others = weir_run_not_name(weir_window_word_of(bytes + n));
@@ -89,7 +89,7 @@ WEIR_INLINE bool weir_line_find(struct weir_window *w)
 	if (!others)
 		return false;
 	n = (at + n) & (2 * WEIR_WINDOW - 1);
-	w->line.colon = n + weir_run_length(others);
+	w->line.colon = n + weir_run_first_mark(others);
 	weir_line_find_end(w, n);
 	return w->line.colon != w->line.at && weir_run_first(weir_window_word(w, w->line.colon)) == ':' &&
 	       weir_line_ends(w, w->line.end);

@@ -38,6 +38,12 @@ WEIR_INLINE __u64 weir_run_length(__u64 marks)
 	return (below >> 7) * WEIR_RUN_ONES >> 56;
 }
 
+/* The same where there is such a byte, of marks that are high bits alone: the first one's shifts its number to the highest byte. */
+WEIR_INLINE __u64 weir_run_first_mark(__u64 marks)
+{
+	return ((marks & -marks) >> 7) * 0x0001020304050607ULL >> 56;
+}
+
 /* The high bit of each byte that is from `low` to `high`; bytes of 0x80 and above must be masked by the caller. */
 WEIR_INLINE __u64 weir_run_range(__u64 word, __u8 low, __u8 high)
 {
@@ -71,19 +77,15 @@ WEIR_INLINE bool weir_run_is_text(__u64 word)
 	return !weir_run_not_text(word);
 }
 
-/* As weir_run_range(), as far as there are no bytes of 0x80 and above: these carry over to the next ones. */
-WEIR_INLINE __u64 weir_run_range_below(__u64 word, __u8 low, __u8 high)
-{
-	return (word + WEIR_RUN_ONES * (0x80 - low)) ^ (word + WEIR_RUN_ONES * (0x7f - high));
-}
-
 /* The high bit of each byte that is no letter, digit or hyphen; behind the first one that is 0x80 or above, of any. */
 WEIR_INLINE __u64 weir_run_not_name(__u64 word)
 {
-	__u64 names = weir_run_range_below(word | WEIR_RUN_LOWER, 'a', 'z') | weir_run_range_below(word, '0', '9');
-	__u64 not_hyphen = (word ^ WEIR_RUN_ONES * '-') + (WEIR_RUN_HIGHS - WEIR_RUN_ONES);
+	__u64 lower = word | WEIR_RUN_LOWER;
+	__u64 not_letter = (lower + WEIR_RUN_ONES * (0x80 - 'a')) ^ (WEIR_RUN_ONES * (0x80 + 'z') - lower);
+	__u64 not_digit = (word ^ WEIR_RUN_ONES * '0') + WEIR_RUN_ONES * (0x80 - 10);
+	__u64 not_hyphen = (word ^ WEIR_RUN_ONES * '-') + WEIR_RUN_ONES * (0x80 - 1);
 
-	return ((~names & not_hyphen) | word) & WEIR_RUN_HIGHS;
+	return ((not_letter & not_digit & not_hyphen) | word) & WEIR_RUN_HIGHS;
 }
 
 /* Leading letters, digits and hyphens; *lower: these in lower case, and behind them anything. */

@@ -55,6 +55,20 @@ static void test_every_byte_in_every_place(void **state)
 	}
 }
 
+/* Of the first mark alone, whatever is behind it. */
+static void test_first_mark(void **state)
+{
+	(void)state;
+	for (__u32 marked = 1; marked < 256; marked++) {
+		__u64 marks = 0;
+
+		for (__u32 n = 0; n < 8; n++)
+			marks |= (__u64)(marked >> n & 1) << (8 * n + 7);
+		assert_int_equal(weir_run_first_mark(marks), __builtin_ctz(marked));
+		assert_int_equal(weir_run_first_mark(marks), weir_run_length(marks));
+	}
+}
+
 static void test_short_words(void **state)
 {
 	static const __u8 text[] = "abcdefgh";
@@ -143,6 +157,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_byte_in_every_place),
+		cmocka_unit_test(test_first_mark),
 		cmocka_unit_test(test_short_words),
 		cmocka_unit_test(test_any_word),
 		cmocka_unit_test(test_tokens),
