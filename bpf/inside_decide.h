@@ -315,7 +315,9 @@ static __always_inline int inside_settle(struct inside_request *r, struct inside
 {
 	const struct weir_inside_process *process = hit->process;
 	const struct weir_server *server = hit->server;
+	const bool looked_at = inside_is_looked_at(r, server);
 	struct weir_trace *t = &r->record.trace;
+	struct weir_inside_open *open = NULL;
 
 	t->by = t->user ? WEIR_IDENTIFIED_BY_SERVER : WEIR_IDENTIFIED_BY_NOBODY;
 	if (WEIR_UNLIKELY(!t->user || (server->traits & WEIR_SERVER_SOURCES)))
@@ -327,10 +329,12 @@ static __always_inline int inside_settle(struct inside_request *r, struct inside
 	heavy_fetch(&r->asked);
 	r->some = process->layout.share < WEIR_INSIDE_ALL;
 	r->answers = answers && weir_inside_shares(process->layout.share, r->peer.known, r->peer.address, r->peer.port);
+	if (WEIR_UNLIKELY(looked_at)) /* it is looked for now: the CPU waits for that while limits are asked */
+		open = inside_open_of(&r->key);
 	inside_count(r, process->server, outcome, inside_decide(r, own, process->server, server));
 	inside_top(r, process);
-	if (WEIR_LIKELY(r->decision != WEIR_SHED) && WEIR_UNLIKELY(inside_is_looked_at(r, server)))
-		inside_is_open(r, process);
+	if (WEIR_LIKELY(r->decision != WEIR_SHED) && WEIR_UNLIKELY(looked_at))
+		inside_is_open(r, process, open);
 	if (WEIR_UNLIKELY(r->decision == WEIR_SHED) || WEIR_UNLIKELY(server->trace_until_ns > r->now_ns))
 		inside_tell_more(r, process, server);
 	return 0;

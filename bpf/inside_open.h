@@ -44,13 +44,9 @@ WEIR_SELDOM int inside_open_make(const struct weir_inside_key *of)
 	return bpf_map_update_elem(&inside_open, &key, &inside_open_nothing, BPF_NOEXIST);
 }
 
-/* An entry belongs to its goroutine: nobody else writes there. */
+/* An entry belongs to its goroutine: nobody else writes there. NULL: it has none yet. */
 static __always_inline struct weir_inside_open *inside_open_of(const struct weir_inside_key *key)
 {
-	struct weir_inside_open *open = bpf_map_lookup_elem(&inside_open, key);
-
-	if (WEIR_LIKELY(open) || inside_open_make(key))
-		return open;
 	return bpf_map_lookup_elem(&inside_open, key);
 }
 
@@ -80,14 +76,17 @@ static __always_inline bool inside_is_looked_at(const struct inside_request *r, 
 	       WEIR_UNLIKELY(a->flags & WEIR_ATTRIBUTE_LONG_RUNNING);
 }
 
-/* The server works on it from now on. All of r->asked is set. Its number comes last: who reads before finds one that has ended. */
-static __always_inline void inside_is_open(struct inside_request *r, const struct weir_inside_process *process)
+/*
+ * The server works on it from now on. All of r->asked is set. Its number comes last: who reads before finds one that has ended.
+ * open: inside_open_of()
+ */
+static __always_inline void inside_is_open(struct inside_request *r, const struct weir_inside_process *process,
+					   struct weir_inside_open *open)
 {
-	struct weir_inside_open *open;
-
 	if (!process->layout.state)
 		return;
-	open = inside_open_of(&r->key);
+	if (WEIR_UNLIKELY(!open) && !inside_open_make(&r->key))
+		open = inside_open_of(&r->key);
 	if (WEIR_UNLIKELY(!open)) {
 		count(process->server, WEIR_INSIDE_UNLISTED);
 		return;
