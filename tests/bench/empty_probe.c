@@ -2,15 +2,18 @@
 /*
  * A program that does one thing only, where weir has one. FILE is probed at OFFSET, as weir does it, until the standard input ends:
  *
- *   empty_probe FILE OFFSET [compute|jump]
+ *   empty_probe FILE OFFSET [compute|jump|read]
  *
  * Without a word it does nothing: what the probe itself takes. compute: 2,000 multiplications, each of the one before. jump: 200 jumps that are
- * taken, each over as many instructions as a line of the CPU's cache has.
+ * taken, each over as many instructions as a line of the CPU's cache has. read: eight bytes of what the function's second argument, if the first one
+ * is an interface, points to: of a Go server's request.
  */
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <linux/bpf.h>
 #include <linux/perf_event.h>
+#include <linux/ptrace.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,6 +93,19 @@ static void jump(void)
 	}
 }
 
+static void read_request(void)
+{
+#ifdef __x86_64__
+	program[length++] = (struct bpf_insn){
+		.code = BPF_LDX | BPF_DW | BPF_MEM, .dst_reg = 3, .src_reg = 1, .off = offsetof(struct pt_regs, rcx)
+	};
+	program[length++] = (struct bpf_insn){ .code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = 1, .src_reg = 10 };
+	add(ADD, 1, 0, -8);
+	add(BPF_ALU64 | BPF_MOV | BPF_K, 2, 0, 8);
+	add(BPF_JMP | BPF_CALL, 0, 0, BPF_FUNC_probe_read_user);
+#endif
+}
+
 static int load(const char *what)
 {
 	int fd;
@@ -98,6 +114,8 @@ static int load(const char *what)
 		compute();
 	else if (!strcmp(what, "jump"))
 		jump();
+	else if (!strcmp(what, "read"))
+		read_request();
 	add(BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0);
 	add(BPF_JMP | BPF_EXIT, 0, 0, 0);
 	fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "control", "GPL", program, length, NULL);
@@ -112,7 +130,7 @@ int main(int argc, char **argv)
 	__u64 offset = argc >= 3 ? strtoull(argv[2], &end, 0) : 0;
 
 	if (argc < 3 || argc > 4 || *end) {
-		fprintf(stderr, "usage: empty_probe FILE OFFSET [compute|jump]\n");
+		fprintf(stderr, "usage: empty_probe FILE OFFSET [compute|jump|read]\n");
 		return 2;
 	}
 	if (bpf_link_create(load(argc == 4 ? argv[3] : ""), open_probe(argv[1], offset), BPF_PERF_EVENT, NULL) < 0)

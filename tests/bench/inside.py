@@ -23,6 +23,7 @@ WARM_UP, TURN_REQUESTS, PARTS = 100, 150, 4  # of a turn: in each part so many r
 BUSY_REQUESTS = 1000  # likewise, where as many are asked as can be answered
 OWN, KUBE, LOOP, KEPT, ETCD_PEERS = 8010, 6443, 8011, 8012, 2380
 LOOP_REQUESTS = 5000
+COLD_REQUESTS, COLD_MB = 200, 16  # between two of them so much memory is written
 EMPTY, SEE_AND_LIMIT = "an empty program", "see, and a limit"
 OPEN = (("open", "--key", "user", "--in-flight", 100000),)
 PATHS = {OWN: "/list/dev/pods", KUBE: "/api/v1/namespaces/default"}
@@ -125,10 +126,21 @@ class Loop:
         machine.cleanup.callback(end, self.process)
         eventually(lambda: answers(LOOP), "the loop listens")
 
-    def request_ns(self):
-        self.process.stdin.write(f"again {LOOP_REQUESTS}\n")
-        self.process.stdin.flush()
+    def handle(self, *words):
+        """The nanoseconds of one request."""
+        print(*words, file=self.process.stdin, flush=True)
         return int(self.process.stdout.readline())
+
+    def request_ns(self):
+        return self.handle("again", LOOP_REQUESTS)
+
+    def cold_hit_ns(self, pid, name):
+        """Of the program in this process, where the CPU's caches have been emptied before each hit."""
+        with run_statistics():
+            before = hits(pid, name)
+            self.handle("cold", COLD_REQUESTS, COLD_MB)
+            ns, times = (after - earlier for after, earlier in zip(hits(pid, name), before))
+        return ns / times
 
 
 def load(rate):
@@ -254,10 +266,19 @@ def empty_program(binary, offset, *what):
         process.communicate(timeout=10)
 
 
-def measure_loop(machine, pace):
+def measure_cold_loop(machine, loop, offset, rounds):
+    """The least nanoseconds of a hit, in turns: of an empty program, and of seeing and deciding by a limit."""
+    where, empty, see = ("--port", LOOP, "--inside"), [], []
+    for _ in range(rounds):
+        with machine.attached(*where, "off"), empty_program(program("loop"), offset) as process:
+            empty.append(loop.cold_hit_ns(process.pid, ""))
+        with machine.attached(*where, "see", limits=FAR[:1]):
+            see.append(loop.cold_hit_ns(machine.weir.process.pid, "weir_inside"))
+    return min(empty), min(see)
+
+
+def measure_loop(machine, loop, offset, pace):
     """The least nanoseconds of one request, in turns: off; see; see and decide by a limit; also where requests end."""
-    loop = Loop(machine)
-    offset = place_of(machine, program("loop"))
     off, see = ("--inside", "off"), ("--inside", "see")
     ways = {"off": (off, ()), EMPTY: (off, ()), "see": (see, ()), SEE_AND_LIMIT: (see, FAR[:1]),
             "see, and a limit on requests in flight": (see, OPEN)}
@@ -272,14 +293,20 @@ def measure_loop(machine, pace):
 
 
 def in_a_loop(machine, pace):
+    loop = Loop(machine)
+    offset = place_of(machine, program("loop"))
     with beside_another(machine, NGINX):
-        least = measure_loop(machine, pace)
+        least = measure_loop(machine, loop, offset, pace)
+        cold_empty, cold = measure_cold_loop(machine, loop, offset, 2 * pace.rounds)
     return f"""## What it costs to be looked into
 
 A server that makes such requests itself, one after the other, the trap counted in; the least of several rounds of {LOOP_REQUESTS:,}, in turns.
 The empty program stands where weir's does: what it takes, each probe takes.
 
 {table(["", *least], [["a request, ns", *map(number, least.values())]])}
+Where {COLD_MB} MB are written before each request, so that the CPU's caches have nothing of it, the programs take {number(cold)} ns of a hit
+with a limit, and the empty one {number(cold_empty)}.
+
 The server's CPU time for one request, over TLS and HTTP/2, at {RATE:,} requests/s on one connection, {STREAMS} at a time: with
 `inside: off`, and with `inside: see` and a limit of the user that everybody stays below. It is asked all the time, and what is applied
 changes again and again. The last turn before a change is compared with the first one behind it; "more" is the median of these pairs, and behind it
@@ -292,11 +319,13 @@ is answered: at {RATE:,} requests/s the CPU rests between them, and finds its ca
 
 def of_the_machine(machine, server):
     """What the CPU itself takes longer for where it has rested between two requests, and what not."""
-    turns = {what: hits_of_nothing(machine, server, what) for what in ("compute", "jump")}
-    (compute, busy_compute), (jump, busy_jump) = [[ns for ns, _ in turn] for turn in turns.values()]
+    turns = {what: hits_of_nothing(machine, server, what) for what in ("compute", "jump", "read")}
+    (compute, busy_compute), (jump, busy_jump), (read, busy_read) = [[ns for ns, _ in turn] for turn in turns.values()]
     return f"""
 Programs that do one thing only, there: 2,000 multiplications take {number(compute)} ns at {RATE:,} requests/s and {number(busy_compute)} ns where it is
-busy, 200 jumps that are taken {number(jump)} and {number(busy_jump)} ns.
+busy, 200 jumps that are taken {number(jump)} and {number(busy_jump)} ns, and one read of eight bytes of the request {number(read)} and
+{number(busy_read)} ns. Where that is thousands, a kernel's first look at each page of a process takes so long on this machine, and weir's hits have
+some of these in them.
 """
 
 

@@ -3,7 +3,7 @@
 // A server that handles requests of its own, as `apiserver` handles those of clients: `loop ADDR:PORT`, and on each line of input
 //
 //	again N     N requests, one after the other: what looks into the server is most of what they take
-//	cold N      the same, and before each as much memory is touched as drives all else out of the CPU's own caches
+//	cold N MB   the same, and before each so much memory is written that it drives all else out of the CPU's caches
 //	deep N      N requests, each in a goroutine of its own that is a call deeper: somewhere its stack has to grow
 //
 // For each line the nanoseconds of one request.
@@ -40,15 +40,15 @@ func check(err error) {
 var calls, returned int
 
 const (
-	page, line = 4096, 64
-	linesOfPage = 8
-	pages       = 8192
+	line        = 64
+	megabyte    = 1 << 20
+	mostMemory  = 256
 	noHugePages = 15 // MADV_NOHUGEPAGE
 )
 
-// More than the caches of a CPU's own have room for, in more pages than it knows the addresses of.
+// In as many pages as it may have: their addresses are driven out, too.
 func otherMemory() []byte {
-	memory, err := syscall.Mmap(-1, 0, pages*page, syscall.PROT_READ|syscall.PROT_WRITE,
+	memory, err := syscall.Mmap(-1, 0, mostMemory*megabyte, syscall.PROT_READ|syscall.PROT_WRITE,
 		syscall.MAP_PRIVATE|syscall.MAP_ANON)
 	check(err)
 	check(syscall.Madvise(memory, noHugePages))
@@ -56,11 +56,9 @@ func otherMemory() []byte {
 }
 
 //go:noinline
-func touch(memory []byte) {
-	for at := 0; at < len(memory); at += page {
-		for i := 0; i < linesOfPage; i++ {
-			memory[at+(at/page+i)%(page/line)*line]++
-		}
+func write(memory []byte) {
+	for at := 0; at < len(memory); at += line {
+		memory[at]++
 	}
 }
 
@@ -102,14 +100,16 @@ func main() {
 	one := func() { handler.ServeHTTP(w, req) }
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
 		var how string
-		var times int
+		var times, megabytes int
 		_, err := fmt.Sscan(lines.Text(), &how, &times)
 		check(err)
+		if how == "cold" {
+			_, err = fmt.Sscan(lines.Text(), &how, &times, &megabytes)
+			check(err)
+		}
 		start := time.Now()
 		for i := 0; i < times; i++ {
-			if how == "cold" {
-				touch(other)
-			}
+			write(other[:megabytes*megabyte])
 			if how != "deep" {
 				one()
 				continue
