@@ -22,8 +22,9 @@ BPFTOOL ?= $(shell PATH="$$PATH:/usr/sbin:/sbin" command -v bpftool || echo bpft
 # Where the kernel's types come from: a file with BTF (raw or ELF), or `none` for the few in vmlinux/vmlinux-min.h.
 VMLINUX_BTF ?= $(or $(wildcard /sys/kernel/btf/vmlinux),none)
 
-# As many jobs as there are CPUs, unless make is told a number.
-JOBS := $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
+# As many jobs as there are CPUs, unless make is told a number, or is a recursive one: those share the jobs of the first, of which
+# only the environment tells while this is read.
+JOBS := $(if $(filter -j% --jobserver%,$(MAKEFLAGS) $(shell echo "$$MAKEFLAGS")),,-j$(shell nproc))
 MAKEFLAGS += --no-print-directory --no-builtin-rules $(JOBS)
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-8s %s\n' $(1) $@)

@@ -38,6 +38,14 @@ def test_compiler_of_several_words():
     assert missing(CC="env gcc-of-nobody").endswith(": gcc\n")
 
 
+def test_one_count_of_jobs():
+    """A recursive make shares the jobs of the first one, and warns of nothing."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    for words in ([], ["-j3"]):
+        done = subprocess.run(["make", "-C", BUILD.parent, "-n", *words, "demo"], env=environment, text=True, capture_output=True)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_deps():
     """One word brings all that building, testing and linting need."""
     said = run("make", "-C", BUILD.parent, "-n", "deps")
