@@ -75,11 +75,25 @@ static __always_inline bool open_from_socket(struct weir_conn *fresh, __u32 serv
 }
 
 enum opened {
-	OPENED_NOT,	/* the kernel has no such connection, or the packet does not fit it */
+	OPENED_NOT,	/* the kernel has no such connection, the packet does not fit it, or it could not be answered */
 	OPENED,		/* it is in the table */
 	OPENED_NO_ROOM, /* it is not, for the table is full, or the client's share of it */
 	OPENED_SOON, /* by this very packet, if it answers a SYN cookie: only then can the kernel say where it stands. Else it is no listener's */
 };
+
+/* A kernel without IPsec lacks the helper, too. */
+struct netns_xfrm___there {
+	u32 sysctl_aevent_etime;
+} __attribute__((preserve_access_index));
+
+/* Was the packet decrypted by this namespace? An answer of weir's would leave without IPsec: in the clear, and the client would drop it. */
+static __always_inline bool came_by_ipsec(struct __sk_buff *skb)
+{
+	struct bpf_xfrm_state state;
+
+	return bpf_core_type_exists(struct netns_xfrm___there) &&
+	       !bpf_skb_get_xfrm_state(skb, 0, &state, sizeof(state), 0);
+}
 
 /* Begins to follow the connection of a client's packet. */
 __noinline int conn_open(struct __sk_buff *skb)
@@ -91,7 +105,7 @@ __noinline int conn_open(struct __sk_buff *skb)
 	__u32 state;
 	int added;
 
-	if (!w)
+	if (!w || came_by_ipsec(skb))
 		return OPENED_NOT;
 	fresh = &w->entry.conn;
 	__builtin_memset(fresh, 0, sizeof(*fresh));
