@@ -116,6 +116,14 @@ static int read_secret(struct datapath *dp)
 	return secret_read(SECRET, &secret, &error);
 }
 
+static int find_cgroup(struct datapath *dp)
+{
+	CLEANUP_FREE char *found = cgroup ? cgroup_find(cgroup, 1) : NULL;
+
+	(void)dp;
+	return found ? 0 : cgroup ? -EPERM : -EOPNOTSUPP;
+}
+
 /* -EOPNOTSUPP: the kernel is locked down against it. */
 static int write_allowed(struct datapath *dp)
 {
@@ -162,6 +170,7 @@ static const struct step {
 	{ "a program that may write memory is made", write_memory, write_allowed,
 	  1ULL << CAP_PERFMON | 1ULL << CAP_BPF | ADMIN },
 	{ "another user's file is read", read_secret, NULL, 1ULL << CAP_DAC_READ_SEARCH },
+	{ "a cgroup is found by its number", find_cgroup, NULL, 1ULL << CAP_DAC_READ_SEARCH },
 };
 
 /* What a child has, beside what privilege_drop() takes: one capability less. */

@@ -74,6 +74,8 @@ struct agent {
 		struct error identity_err; /* the last failure to read its files of tokens and addresses */
 		struct error warning;	   /* what is unwise about them */
 		char *unheard; /* owned: on which of its ports nobody listened lately. NULL: there is none, or it is not known */
+		char *held_elsewhere; /* owned: why it is not held on the cgroup that was asked for. NULL: it is, or nowhere */
+		bool held_in_part; /* on less than all of the machine's cgroups */
 		struct identity_read read;
 		struct inside_server *inside; /* whom it is looked into (inside.c); NULL: nobody yet */
 		unsigned int deserted;	      /* looks in a row at a namespace that only the agent keeps (deserted.c) */

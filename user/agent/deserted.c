@@ -15,11 +15,9 @@
 
 #define ROUNDS 2 /* what is seen once may be a name that is about to be given again */
 
-static void note_listener(const __u8 address[16], __u16 port, __u32 inode, void *arg)
+static void note_listener(const struct socket_listener *listener, void *arg)
 {
-	(void)address;
-	(void)port;
-	(void)inode;
+	(void)listener;
 	*(bool *)arg = true;
 }
 

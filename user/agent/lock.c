@@ -20,8 +20,10 @@ void agent_init(struct agent *agent, const struct agent_options *options)
 
 void agent_destroy(struct agent *agent)
 {
-	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++)
+	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
 		free(agent->servers[slot].unheard);
+		free(agent->servers[slot].held_elsewhere);
+	}
 	json_decref(agent->events);
 	cleanup_close(&agent->devices_fd);
 	cleanup_close(&agent->rings_fd);

@@ -81,13 +81,22 @@ void nets_traced(struct agent *agent);
 
 /* upkeep.c: looks after the devices, cgroups, conntrack and connections of all namespaces. A job. */
 void nets_look_after(struct agent *agent);
+/* Is there one that is held in part? */
+bool nets_held_in_part(const struct agent *agent);
+/* Looks after the cgroups of those: a service that is started again has a new one, and may have its sockets from another. A job. */
+void nets_hold(struct agent *agent);
 
 /* net_links.c */
 int net_sync_links(struct net *net, struct error *err);
 /* The same; a failure is logged once and kept as the namespace's links_err. */
 void net_follow(struct net *net);
+
+/* net_hold.c */
+
 /* Has what cannot be read held on the servers' cgroups; a failure is logged once and kept as the namespace's hold_err. */
 void net_hold(struct net *net);
+/* Is a server of it held on less than all of the machine's cgroups? */
+bool net_is_held_in_part(const struct net *net);
 
 /*
  * Says on which interfaces another weir's programs are besides, so that requests are decided twice; the caller frees it. NULL: on

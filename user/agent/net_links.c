@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A namespace's programs on the interfaces and cgroups that its servers want. */
+/* A namespace's programs on the interfaces that its servers want. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,6 @@
 #include "agent/net.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "sys/cgroup.h"
 
 /* The interfaces that the servers of a namespace want together. names is NULL when one of them wants all. */
 static int wanted_interfaces(const struct net *net, const char ***names, size_t *n, struct error *err)
@@ -112,42 +111,4 @@ char *net_other_weir(struct net *net)
 		return NULL;
 	}
 	return text;
-}
-
-/* A server that was attached where no cgroup2 hierarchy was mounted gets the root of one as soon as there is one. */
-static int sync_holds(struct net *net, struct error *err)
-{
-	const struct state *state = &net->agent->state;
-	const char *cgroups[WEIR_MAX_SERVERS];
-	CLEANUP_FREE char *root = NULL;
-	bool nowhere = false;
-	size_t n = 0;
-	int ret;
-
-	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
-		const struct server *server = state->servers[slot];
-		const char *cgroup;
-
-		if (!server || server->netns_cookie != net->cookie)
-			continue;
-		if (!server->cgroup && !root)
-			root = cgroup_root();
-		cgroup = server->cgroup ?: root;
-		if (cgroup)
-			cgroups[n++] = cgroup;
-		else
-			nowhere = true;
-	}
-	CLEANUP_RETAKE struct agent *released = agent_release(net->agent);
-	ret = datapath_hold_sync(net->dp, cgroups, n, err);
-	return ret || !nowhere ? ret : error_set(err, -ENOENT, "no cgroup2 hierarchy is mounted");
-}
-
-void net_hold(struct net *net)
-{
-	struct error err = { 0 };
-
-	if (sync_holds(net, &err) && strcmp(err.text, net->hold_err.text) != 0)
-		log_warning("TLS and other unreadable traffic is not limited: %s", err.text);
-	net->hold_err = err;
 }

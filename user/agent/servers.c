@@ -126,6 +126,9 @@ void server_out_of_force(struct agent *agent, int slot)
 	agent->servers[slot].traced = false;
 	agent->servers[slot].deserted = 0;
 	memset(&agent->servers[slot].rates, 0, sizeof(agent->servers[slot].rates));
+	free(agent->servers[slot].held_elsewhere);
+	agent->servers[slot].held_elsewhere = NULL;
+	agent->servers[slot].held_in_part = false;
 	server_listen(agent, slot);
 }
 

@@ -2,7 +2,6 @@
 /* Ports of a server on which nobody listens: most likely a wrong number, or the wrong network namespace. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "agent/agent.h"
 #include "agent/servers.h"
@@ -15,21 +14,13 @@ struct search {
 	bool *heard; /* for each of its addresses */
 };
 
-static bool hears(const struct datapath_listen *listen, const __u8 address[16], __u16 port)
-{
-	static const __u8 any[16];
-
-	return listen->port == port &&
-	       (listen->any || !memcmp(address, any, sizeof(any)) || !memcmp(address, listen->address, sizeof(any)));
-}
-
-static void note(const __u8 address[16], __u16 port, __u32 inode, void *arg)
+static void note(const struct socket_listener *listener, void *arg)
 {
 	const struct search *search = arg;
 
-	(void)inode;
 	for (size_t i = 0; i < search->server->n_listens; i++)
-		search->heard[i] |= hears(&search->server->listens[i], address, port);
+		search->heard[i] |= datapath_listen_hears(&search->server->listens[i], listener->address,
+							  listener->port);
 }
 
 static int look(void *arg)

@@ -28,3 +28,28 @@ void nets_look_after(struct agent *agent)
 	agent_work_end(agent);
 	sweeper_wake(agent);
 }
+
+static void hold(struct net *net)
+{
+	struct datapath_written before = *datapath_written(net->dp);
+
+	net_hold(net);
+	drift_found(net->agent, net, net_first_server(net->agent, net->cookie), &before);
+}
+
+bool nets_held_in_part(const struct agent *agent)
+{
+	for (const struct net *net = agent->nets; net; net = net->next)
+		if (net_is_held_in_part(net))
+			return true;
+	return false;
+}
+
+void nets_hold(struct agent *agent)
+{
+	agent_work_begin(agent);
+	for (struct net *net = agent->nets; net && !agent->ending; net = net->next)
+		if (net_is_held_in_part(net))
+			hold(net);
+	agent_work_end(agent);
+}

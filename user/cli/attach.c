@@ -15,7 +15,7 @@ const struct argp_option cli_attach_options[] = {
 	  "the server's network namespace: a path, or a name below /run/netns (default: the current one)", 0 },
 	{ "interface", 'i', "IF", 0, "interface to watch. Repeatable (default: all, also those that come later)", 0 },
 	{ "cgroup", ATTACH_CGROUP, "DIR", 0,
-	  "the cgroup2 directory in which the server's listening sockets were made (default: the root). What a service manager hands over was made in its own",
+	  "hold what cannot be read at the sockets of this cgroup2 directory (default: the root). While one of the server's listening sockets was made outside, it is the root, with a warning",
 	  0 },
 	{ "trusted-proxy", 't', "CIDR", 0, "peers whose identity headers are believed. Repeatable", 0 },
 	{ "proxy-protocol", ATTACH_PROXY_PROTOCOL, "CIDR", 0,

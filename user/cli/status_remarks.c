@@ -54,9 +54,12 @@ __attribute__((format(printf, 1, 2))) static char *text_of(const char *format, .
 static void add_hold(json_t *remarks, const char *server, json_t *hold)
 {
 	CLEANUP_FREE char *not_held = said(hold, "why"), *no_pace = said(hold, "no_pace");
+	CLEANUP_FREE char *elsewhere = said(hold, "elsewhere");
 	const char *what = json_is_false(json_object_get(hold, "tls")) ? "HTTP/1 without TLS that cannot be read" :
 									 "TLS and other unreadable traffic";
 
+	if (elsewhere)
+		remark(remarks, server, false, text_of("warning: %s", elsewhere));
 	if (not_held)
 		remark(remarks, server, true,
 		       text_of("%s is not limited: %s",

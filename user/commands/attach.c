@@ -29,8 +29,9 @@ int agent_attach(struct agent *agent, json_t *arguments, json_t **result, struct
 	inside = inside_chosen(agent, slot);
 	*result = json_pack("{s:s, s:s*, s:s*}", "name", agent->state.servers[slot]->name, "inside", inside,
 			    "refuses_not", refuses_not);
-	if (agent->servers[slot].unheard || other_weir)
+	if (agent->servers[slot].unheard || agent->servers[slot].held_elsewhere || other_weir)
 		json_object_set_new(*result, "warnings",
-				    json_pack("[s*, s*]", agent->servers[slot].unheard, other_weir));
+				    json_pack("[s*, s*, s*]", agent->servers[slot].unheard,
+					      agent->servers[slot].held_elsewhere, other_weir));
 	return 0;
 }

@@ -53,15 +53,17 @@ static json_t *describe_loopback(const struct server *server, const struct net *
  * Is what cannot be read held, and how? TLS is not where its requests are decided inside the server. A server that is not in force has no
  * namespace, and no reason of its own.
  */
-static json_t *describe_hold(const struct agent *agent, const struct server *server, const struct net *net)
+static json_t *describe_hold(const struct agent *agent, int slot, const struct net *net)
 {
+	const struct server *server = agent->state.servers[slot];
 	const char *why = net && net->hold_err.text[0] ? net->hold_err.text : NULL;
 	const char *no_pace = net && net->pace_err.text[0] ? net->pace_err.text : NULL;
 
 	if (server->hold == HOLD_DROP)
 		no_pace = "asked for";
-	return json_pack("{s:b, s:b, s:s?, s:s, s:s, s:s?}", "on", net && !why, "tls", !inside_decides(agent, server),
-			 "why", why, "asked", hold_modes.words[server->hold], "mode",
+	return json_pack("{s:b, s:b, s:s?, s:s?, s:s, s:s, s:s?}", "on", net && !why, "tls",
+			 !inside_decides(agent, server), "why", why, "elsewhere", agent->servers[slot].held_elsewhere,
+			 "asked", hold_modes.words[server->hold], "mode",
 			 net && net->paced && !no_pace ? "pace" : "drop", "no_pace", no_pace);
 }
 
@@ -286,7 +288,7 @@ static int describe_server(const struct agent *agent, int slot, struct limits_ta
 	json_object_set_new(object, "other_weir", json_pack("s?", other_weir));
 	json_object_set_new(object, "serves_bodies", json_boolean(serves_bodies));
 	json_object_set_new(object, "loopback", describe_loopback(server, net));
-	json_object_set_new(object, "hold", describe_hold(agent, server, net));
+	json_object_set_new(object, "hold", describe_hold(agent, slot, net));
 	json_object_set_new(object, "inside", inside_status(agent, slot));
 	json_object_set_new(object, "rates", rates_json(&agent->servers[slot].rates, counters));
 	json_object_set_new(object, "links", list_links(net));

@@ -204,7 +204,7 @@ static void tick(evutil_socket_t fd, short what, void *context)
 {
 	struct service *service = context;
 	struct agent *agent = &service->agent;
-	bool draining, inside, unheard, given_up;
+	bool draining, inside, unheard, in_part, given_up;
 
 	(void)fd;
 	(void)what;
@@ -214,6 +214,7 @@ static void tick(evutil_socket_t fd, short what, void *context)
 	draining = servers_draining(agent);
 	inside = inside_wanted(agent);
 	unheard = servers_unheard(agent);
+	in_part = nets_held_in_part(agent);
 	given_up = nets_given_up(agent);
 	trace_refresh(agent);
 	agent_unlock(agent);
@@ -226,6 +227,8 @@ static void tick(evutil_socket_t fd, short what, void *context)
 	/* Soon, so that nobody reads it who has just started the server. */
 	if (unheard)
 		jobs_add(agent, servers_listen);
+	if (in_part)
+		jobs_add(agent, nets_hold);
 	if (history_is_due(agent))
 		jobs_add(agent, history_write);
 }

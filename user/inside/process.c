@@ -28,26 +28,16 @@ struct reading {
 	bool too_many;
 };
 
-/* A socket on every address takes what comes to one of them. */
-static bool listens_there(const struct datapath_listen *listen, const __u8 address[16])
-{
-	static const __u8 any[16];
-
-	return listen->any || !memcmp(address, listen->address, 16) || !memcmp(address, any, 16);
-}
-
-static void take_listener(const __u8 address[16], __u16 port, __u32 inode, void *arg)
+static void take_listener(const struct socket_listener *listener, void *arg)
 {
 	struct reading *reading = arg;
 	struct inside_listeners *out = reading->out;
 
 	for (size_t i = 0; i < reading->n; i++) {
-		const struct datapath_listen *listen = &reading->listens[i];
-
-		if (listen->port != port || !listens_there(listen, address))
+		if (!datapath_listen_hears(&reading->listens[i], listener->address, listener->port))
 			continue;
 		if (out->n < INSIDE_LISTENERS_MAX)
-			out->inodes[out->n++] = inode;
+			out->inodes[out->n++] = listener->inode;
 		else
 			reading->too_many = true;
 		return;

@@ -106,7 +106,7 @@ static const struct field spec_fields[] = {
 	  .help = "Where the server listens: ADDR:PORT or *:PORT. With it, apply attaches the server." },
 	TEXT("netns", "Network namespace: a path, or a name below /run/netns."),
 	TEXT("cgroup",
-	     "The cgroup2 directory in which the server's listening sockets were made. What a service manager hands over was made in its own."),
+	     "What cannot be read is held at the sockets of this cgroup2 directory (default: the root). While one of the server's listening sockets was made outside, it is the root, with a warning."),
 	{ .name = "interfaces",
 	  .type = FIELD_TEXT,
 	  .list = true,

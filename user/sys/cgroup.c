@@ -11,8 +11,13 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
+#include "sys/privilege.h"
+
+#define ID_OF_ROOT 1
+#define HANDLE_IS_ID 0xfe /* FILEID_KERNFS: the kernel's own number, not in its user headers */
 
 int cgroup_check(const char *path, struct error *err)
 {
@@ -87,4 +92,56 @@ char *cgroup_root(void)
 		found = strdup(mount.point);
 	}
 	return found;
+}
+
+/* The id of a cgroup is the inode of its directory. */
+static __u64 id_of(const char *path)
+{
+	struct error err;
+	struct stat st;
+
+	return cgroup_check(path, &err) || stat(path, &st) ? 0 : st.st_ino;
+}
+
+bool cgroup_is_whole(const char *path)
+{
+	return id_of(path) == ID_OF_ROOT;
+}
+
+static int open_by_id(int from, __u64 id)
+{
+	CLEANUP_PRIVILEGED struct privileged privileged = privilege_begin(PRIVILEGE_READ);
+	_Alignas(struct file_handle) char buffer[sizeof(struct file_handle) + sizeof(id)];
+	struct file_handle *handle = (struct file_handle *)buffer;
+
+	handle->handle_bytes = sizeof(id);
+	handle->handle_type = HANDLE_IS_ID;
+	memcpy(handle->f_handle, &id, sizeof(id));
+	return open_by_handle_at(from, handle, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+char *cgroup_find(const char *from, __u64 id)
+{
+	CLEANUP_CLOSE int at = open(from, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	CLEANUP_CLOSE int fd = at < 0 ? -1 : open_by_id(at, id);
+	char link[32], path[PATH_MAX];
+	ssize_t n;
+
+	if (fd < 0)
+		return NULL;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, path, sizeof(path));
+	return n > 0 && n < (ssize_t)sizeof(path) ? strndup(path, n) : NULL;
+}
+
+bool cgroup_has(const char *path, __u64 id)
+{
+	CLEANUP_FREE char *found = NULL, *whole = NULL;
+	__u64 own = id_of(path);
+
+	if (own == ID_OF_ROOT || (own && own == id))
+		return true;
+	found = own ? cgroup_find(path, id) : NULL;
+	whole = found ? realpath(path, NULL) : NULL;
+	return whole && cgroup_is_below(found, whole);
 }

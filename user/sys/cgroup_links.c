@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "sys/cgroup.h"
 #include "sys/object_id.h"
 #include "sys/pins.h"
 #include "sys/privilege.h"
@@ -91,17 +92,10 @@ int cgroup_links_take_over(const char *dir, const struct cgroup_program *program
 	return each_link(dir, &(struct visit){ .program = program, .err = err }, take_over);
 }
 
-static bool is_below(const char *path, const char *other)
-{
-	size_t length = strlen(other);
-
-	return strlen(path) > length && !strncmp(path, other, length) && path[length] == '/';
-}
-
 static bool is_served_by_another(const char *const *cgroups, size_t n, size_t at)
 {
 	for (size_t i = 0; i < n; i++) {
-		if (is_below(cgroups[at], cgroups[i]))
+		if (cgroup_is_below(cgroups[at], cgroups[i]))
 			return true;
 	}
 	return false;

@@ -17,7 +17,7 @@ enum privilege {
 	PRIVILEGE_CGROUP,    /* putting a program on a cgroup */
 	PRIVILEGE_NAMESPACE, /* entering a network namespace; its devices, their programs and queues, its sockets */
 	PRIVILEGE_FIND,	     /* opening the network namespace of any process */
-	PRIVILEGE_READ,	     /* reading files of any owner */
+	PRIVILEGE_READ,	     /* reading files of any owner, finding a cgroup by its number */
 	PRIVILEGE_PROBE,     /* probing a program: the kernel wants CAP_SYS_ADMIN for events of every process */
 	PRIVILEGE_WRITE,     /* making programs that may write a process's memory */
 	PRIVILEGES,

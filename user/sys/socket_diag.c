@@ -95,15 +95,31 @@ struct each_listener {
 	void *arg;
 };
 
+static __u64 cgroup_of(const struct nlmsghdr *header)
+{
+	const struct nlattr *attribute;
+
+	mnl_attr_for_each(attribute, header,
+			  sizeof(struct inet_diag_msg)) if (mnl_attr_get_type(attribute) == INET_DIAG_CGROUP_ID &&
+							    mnl_attr_get_payload_len(attribute) ==
+								    8) return mnl_attr_get_u64(attribute);
+	return 0;
+}
+
 static int each_listener(const struct nlmsghdr *header, void *arg)
 {
 	const struct inet_diag_msg *message = mnl_nlmsg_get_payload(header);
+	struct socket_listener listener = {
+		.port = ntohs(message->id.idiag_sport),
+		.inode = message->idiag_inode,
+		.cgroup = cgroup_of(header),
+	};
 	const struct each_listener *each = arg;
-	__u8 address[16];
 
 	/* 0.0.0.0 is any address, as :: is. */
-	address_from_words(message->id.idiag_src[0] ? message->idiag_family : AF_INET6, message->id.idiag_src, address);
-	each->call(address, ntohs(message->id.idiag_sport), message->idiag_inode, each->arg);
+	address_from_words(message->id.idiag_src[0] ? message->idiag_family : AF_INET6, message->id.idiag_src,
+			   listener.address);
+	each->call(&listener, each->arg);
 	return MNL_CB_OK;
 }
 

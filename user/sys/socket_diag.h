@@ -29,8 +29,15 @@ int socket_diag_each(struct mnl_socket *nl, socket_diag_each_t call, void *arg);
  */
 int socket_diag_find(struct mnl_socket *nl, const struct weir_flow *flow);
 
-/* The same for every socket that listens: its own address, network order, IPv4 as ::ffff:a.b.c.d; all zero: any. port: host order. inode: as /proc shows it. */
-typedef void (*socket_diag_listener_t)(const __u8 address[16], __u16 port, __u32 inode, void *arg);
+struct socket_listener {
+	__u8 address[16]; /* its own, network order, IPv4 as ::ffff:a.b.c.d; all zero: any */
+	__u16 port;	  /* host order */
+	__u32 inode;	  /* as /proc shows it */
+	__u64 cgroup;	  /* the id of that in which it was made, and to which its connections belong; 0: not known */
+};
+
+/* The same for every socket that listens. */
+typedef void (*socket_diag_listener_t)(const struct socket_listener *listener, void *arg);
 int socket_diag_listeners(struct mnl_socket *nl, socket_diag_listener_t call, void *arg);
 
 /* Ends a socket as if it had been reset: its owner reads an error, its peer gets a RST. */

@@ -6,11 +6,11 @@ from lib.tls import TlsClient, TlsServer
 class Held:
     """A TLS server behind weir."""
 
-    def __init__(self, world, place):
+    def __init__(self, world, place, port=None, listener=None):
         self.world = world
         self.place = place
         self.weir = world.weir
-        self.server = TlsServer(place.server_ns, place.address, world.directory, port=world.port())
+        self.server = TlsServer(place.server_ns, place.address, world.directory, port or world.port(), listener)
         world.at_end(self.server.close)
         world.agent()
 

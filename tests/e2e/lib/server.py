@@ -29,14 +29,15 @@ class Connection:
 
 
 class EchoServer:
-    def __init__(self, namespace, address, port=8080):
+    def __init__(self, namespace, address, port=8080, listener=None):
+        """listener: one that was handed over."""
         self.port = port
         self.requests = []
         self.connections = []
         self.threads = []
         self.gate = threading.Event()  # "held" requests are answered when it is set
         with namespace.entered():
-            self.listener = self.listen(address, port)
+            self.listener = listener or self.listen(address, port)
         self.start(self.accept)
 
     def listen(self, address, port):

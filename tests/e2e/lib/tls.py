@@ -12,7 +12,8 @@ from lib.process import PATIENCE_S, run
 
 
 class TlsServer:
-    def __init__(self, namespace, address, directory, port=8443):
+    def __init__(self, namespace, address, directory, port=8443, listener=None):
+        """listener: one that was handed over."""
         self.port = port
         self.targets = []
         self.threads = []
@@ -25,7 +26,7 @@ class TlsServer:
         self.context.load_cert_chain(certificate, key)
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
         with namespace.entered():
-            self.listener = socket.create_server((address, port), family=family, backlog=128)
+            self.listener = listener or socket.create_server((address, port), family=family, backlog=128)
         self.start(self.accept)
 
     def start(self, work, *arguments):

@@ -16,6 +16,7 @@ OTHER_MAPS = BUILD / "other-maps/weir"  # which it would make: it is of another 
 WITHOUT_INSIDE = BUILD / "without-inside/weir"  # INSIDE=0
 DECISIONS = ("passed", "shed", "exempt", "dry_run_shed", "rejected", "dry_run_rejected")
 SAMPLE = re.compile(r'(\w+)(?:\{(.*)\})? (\S+)')
+WITHOUT_CGROUP2 = ("unshare", "--mount", "sh", "-c", 'umount --all --types cgroup2 && exec "$@"', "sh")
 LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 
 
@@ -45,6 +46,7 @@ class Weir:
         self.process = None
         self.options = None  # the agent's
         self.usual = ("off",)  # options
+        self.around = ()  # words before the agent's command
         self.preloaded = {}  # what an agent that is started, and each command, finds in its environment besides
 
     def command(self, *words):
@@ -71,8 +73,8 @@ class Weir:
         """An agent that may not be ready yet."""
         self.options = (metrics, *options)
         with open(self.log_path, "ab") as log:
-            self.process = subprocess.Popen(self.command("agent", "--metrics", metrics, *options), env=self.environment(),
-                                            stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            command = [*self.around, *self.command("agent", "--metrics", metrics, *options)]
+            self.process = subprocess.Popen(command, env=self.environment(), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def start(self, metrics="off", *options):
         """In the place of the one that runs, if one does."""
@@ -85,8 +87,14 @@ class Weir:
 
     def start_as_usual(self):
         """One with the usual options, whatever a test has made of it."""
-        if not self.running() or self.options != self.usual:
+        if not self.running() or self.options != self.usual or self.around:
+            self.around = ()
             self.start(*self.usual)
+
+    def start_without_cgroup2(self):
+        """One that finds no cgroup2 mounted: nothing is held."""
+        self.around = WITHOUT_CGROUP2
+        self.start(*self.usual)
 
     def running(self):
         return self.process is not None and self.process.poll() is None

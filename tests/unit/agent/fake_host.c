@@ -46,11 +46,11 @@ int netns_run(int netns_fd, int (*run)(void *arg), void *arg, struct error *err)
 /* Somebody listens on every port below 10000. */
 int socket_diag_listeners(struct mnl_socket *nl, socket_diag_listener_t call, void *arg)
 {
-	static const __u8 any[16];
+	struct socket_listener listener = { 0 };
 
 	(void)nl;
-	for (__u16 port = 1; port < 10000; port++)
-		call(any, port, 0, arg);
+	for (listener.port = 1; listener.port < 10000; listener.port++)
+		call(&listener, arg);
 	return 0;
 }
 
