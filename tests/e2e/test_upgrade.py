@@ -269,6 +269,14 @@ def refusing(site):
     return site.status()["problem"]
 
 
+def answers(site):
+    """What `weir probe` says beforehand, of the namespace and of the maps that are in force there."""
+    said = json.loads(site.weir.run("probe", "--json", "--netns", site.place.server_ns.path).stdout)
+    (lane,) = [lane for lane in said["lanes"] if lane["lane"] == "answer"]
+    (maps,) = [fact for fact in said["facts"] if fact["probe"] == "maps"]
+    return lane["mode"], lane["reason"], maps["result"], maps["why"]
+
+
 def changed_later(weir, problem):
     """Commands that change what is not in force do so, and each warns that the kernel has nothing of it."""
     for words in (("pause",), ("resume",), ("dry-run", "web", "on"), ("dry-run", "web", "off"),
@@ -277,7 +285,7 @@ def changed_later(weir, problem):
         done = weir.run(*words)
         assert done.returncode == 0 and done.stderr.count("\n") == 1, done
         assert f'server "web" is not in force, and the kernel has what it had before: {problem}' in done.stderr
-        assert "enforced" not in done.stdout
+        assert not re.search("enforced|is paused|limits again", done.stdout)
 
 
 def test_other_maps(world):
@@ -290,14 +298,18 @@ def test_other_maps(world):
     noisy, quiet = site.client("noisy"), site.client("quiet")
     assert noisy.drive(3) + quiet.drive(2) == [200] * 5
     site.weir.kill()
+    assert answers(site) == ("full", None, "yes", None)
     problem = refusing(site)
+    assert answers(site) == ("none", "other_version", "no", problem)
     assert re.search(r"made by another version of weir \(ABI \d+, this one has 1000\)", problem)
     assert 'detach with that version, or use "weir uninstall --force"' in problem
     assert noisy.drive(2) + quiet.drive(2) == [429, 429, 200, 200]
     changed_later(site.weir, problem)
     assert noisy.drive(1) + quiet.drive(1) == [429, 200]
+    assert site.weir.refused("uninstall") == f"weir: {problem}"
+    assert site.status()["problem"] == problem, "its agent goes on"
     site.weir.stop()
-    assert 'weir uninstall --force' in site.weir.refused("uninstall")
+    assert site.weir.refused("uninstall") == f"weir: {problem}"
 
     site.weir.binary = BINARY
     site.weir.start()

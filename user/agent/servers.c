@@ -163,13 +163,14 @@ int server_end(struct agent *agent, int slot, struct error *err)
 	return ret;
 }
 
-void server_tell_failed(const struct agent *agent, int slot, json_t *result)
+bool server_tell_failed(const struct agent *agent, int slot, json_t *result)
 {
 	if (agent->servers[slot].in_force || !agent->servers[slot].tried)
-		return;
+		return false;
 	list_append(result, "warnings",
 		    json_sprintf("server \"%s\" is not in force, and the kernel has what it had before: %s",
 				 agent->state.servers[slot]->name, agent->servers[slot].problem.text));
+	return true;
 }
 
 int server_named(const struct agent *agent, const char *name, struct error *err)

@@ -75,14 +75,36 @@ int cli_detach(const struct command *command, int argc, char **argv)
 	return result ? cli_print(result, print_detached) : 1;
 }
 
+/* What became of a server, or of what is saved alone, because the kernel goes on as before. */
+static const char *paused_or_resumed(bool paused, bool in_force)
+{
+	if (in_force)
+		return paused ? "is paused" : "limits again";
+	return paused ? "is not in force: its pause is saved, and changes nothing yet" :
+			"is not in force: the end of its pause is saved, and changes nothing yet";
+}
+
+static bool is_among(json_t *list, const json_t *text)
+{
+	const json_t *item;
+	size_t i;
+
+	json_array_foreach (list, i, item)
+		if (json_equal(item, text))
+			return true;
+	return false;
+}
+
 static int print_paused(json_t *result)
 {
 	bool paused = json_is_true(json_object_get(result, "paused"));
+	json_t *failed = json_object_get(result, "not_in_force");
 	json_t *name;
 	size_t i;
 
 	json_array_foreach (json_object_get(result, "servers"), i, name)
-		printf("server \"%s\" %s\n", json_string_value(name), paused ? "is paused" : "limits again");
+		printf("server \"%s\" %s\n", json_string_value(name),
+		       paused_or_resumed(paused, !is_among(failed, name)));
 	cli_warn(result, "");
 	return ferror(stdout);
 }

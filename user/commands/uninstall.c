@@ -148,6 +148,17 @@ static int pinned_nets_list(const char *pin_dir, struct pinned_nets *nets, struc
 	return ret ? error_set(err, ret, "out of memory") : 0;
 }
 
+/* What would stand in the way then is told before the agent is ended: only that version knows which connections are translated. */
+static int pinned_nets_check(const struct uninstall_options *options, struct error *err)
+{
+	CLEANUP_PINNED_NETS struct pinned_nets nets = { 0 };
+	int ret = pinned_nets_list(options->pin_dir, &nets, err);
+
+	for (size_t i = 0; i < nets.n && !ret; i++)
+		ret = nets.list[i].netns_fd < 0 ? 0 : datapath_version_check(nets.list[i].dir, err);
+	return ret;
+}
+
 /* With force nothing stands in the way: what cannot be opened is removed as it is. */
 static int pinned_net_open(const struct uninstall_options *options, struct pinned_net *net, struct error *err)
 {
@@ -347,6 +358,9 @@ int uninstall(const struct uninstall_options *options, json_t **result, struct e
 	pid_t agent = 0;
 	int ret;
 
+	ret = options->force ? 0 : pinned_nets_check(options, err);
+	if (ret)
+		return ret;
 	lock = agent_end(options, &agent, err);
 	if (lock < 0)
 		return lock;

@@ -104,6 +104,8 @@ int datapath_try_cookies(void);
  * Any other program that is refused is an error.
  */
 int datapath_open(struct datapath **out, const struct datapath_options *options, struct error *err);
+/* dir: PIN_DIR/net-COOKIE. 0: this version can take over what is pinned there, if anything is. -EPROTO: another version has made it. */
+int datapath_version_check(const char *dir, struct error *err);
 /* Why; "": it does not go without it. */
 const char *datapath_no_hold(const struct datapath *dp);
 void datapath_close(struct datapath *dp);

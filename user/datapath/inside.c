@@ -38,7 +38,7 @@ static int map_take(struct datapath *dp, struct bpf_map *map, struct error *err)
 	const char *name = bpf_map__name(map);
 	struct bpf_map_info info = {};
 	char path[PATH_MAX];
-	CLEANUP_CLOSE int fd = datapath_map_pinned(dp, name, &info, err);
+	CLEANUP_CLOSE int fd = datapath_map_pinned(dp->dir, name, &info, err);
 	int ret;
 
 	if (fd < 0)

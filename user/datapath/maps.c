@@ -22,19 +22,19 @@ int datapath_map_failed(struct error *err, int code, const char *map)
 }
 
 /* The version is read before anything else: maps of another version may differ in everything. */
-static int version_check(const struct datapath *dp, int settings_fd, const struct bpf_map_info *info, struct error *err)
+static int version_check(const char *dir, int settings_fd, const struct bpf_map_info *info, struct error *err)
 {
 	struct weir_settings settings = {};
 	__u32 zero = 0;
 
 	if (info->value_size == sizeof(settings) && bpf_map_lookup_elem(settings_fd, &zero, &settings))
-		return error_set(err, -errno, "reading %s/settings: %s", dp->dir, strerror(errno));
+		return error_set(err, -errno, "reading %s/settings: %s", dir, strerror(errno));
 	if (info->value_size == sizeof(settings) && (!settings.abi_version || settings.abi_version == WEIR_ABI_VERSION))
 		return 0;
 	return error_set(err, -EPROTO,
 			 "the maps in %s were made by another version of weir (ABI %u, this one has %u): "
 			 "detach with that version, or use \"weir uninstall --force\"",
-			 dp->dir, settings.abi_version, WEIR_ABI_VERSION);
+			 dir, settings.abi_version, WEIR_ABI_VERSION);
 }
 
 static int size_check(const struct datapath *dp, const struct bpf_map *map, const struct bpf_map_info *info,
@@ -72,14 +72,14 @@ static bool is_of_connections(const struct weir_bpf *skeleton, const struct bpf_
 #undef X
 }
 
-int datapath_map_pinned(const struct datapath *dp, const char *name, struct bpf_map_info *info, struct error *err)
+int datapath_map_pinned(const char *dir, const char *name, struct bpf_map_info *info, struct error *err)
 {
 	struct bpf_map_info there = {};
 	__u32 length = sizeof(there);
 	char path[PATH_MAX];
 	int fd, ret;
 
-	pins_path(path, dp->dir, "%s", name);
+	pins_path(path, dir, "%s", name);
 	fd = bpf_obj_get(path);
 	if (fd == -ENOENT)
 		return fd;
@@ -93,18 +93,28 @@ int datapath_map_pinned(const struct datapath *dp, const char *name, struct bpf_
 	return error_set(err, ret, "opening %s: %s", path, strerror(-ret));
 }
 
+int datapath_version_check(const char *dir, struct error *err)
+{
+	struct bpf_map_info info = {};
+	CLEANUP_CLOSE int fd = datapath_map_pinned(dir, "settings", &info, err);
+
+	if (fd < 0)
+		return fd == -ENOENT ? 0 : fd;
+	return version_check(dir, fd, &info, err);
+}
+
 /* conns_max 0: a pinned map's own size is taken as it is. */
 static int map_reuse(struct datapath *dp, struct bpf_map *map, __u32 conns_max, struct error *err)
 {
 	const char *name = bpf_map__name(map);
 	struct bpf_map_info info = {};
-	CLEANUP_CLOSE int fd = datapath_map_pinned(dp, name, &info, err);
+	CLEANUP_CLOSE int fd = datapath_map_pinned(dp->dir, name, &info, err);
 	int ret;
 
 	if (fd < 0)
 		return fd == -ENOENT ? 0 : fd;
 	if (map == dp->skeleton->maps.settings) {
-		ret = version_check(dp, fd, &info, err);
+		ret = version_check(dp->dir, fd, &info, err);
 		if (ret)
 			return ret;
 	}

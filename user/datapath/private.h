@@ -110,8 +110,8 @@ int datapath_directory_sync(struct datapath *dp, struct error *err);
  */
 int datapath_maps_load(struct datapath *dp, __u32 conns_max, struct error *err);
 int datapath_maps_keep(struct datapath *dp, struct error *err);
-/* A descriptor of the pinned map with this name, which the caller closes, and what it is. -ENOENT: none is pinned; err is untouched. */
-int datapath_map_pinned(const struct datapath *dp, const char *name, struct bpf_map_info *info, struct error *err);
+/* A descriptor of the map that is pinned in dir by this name, which the caller closes, and what it is. -ENOENT: none is pinned; err is untouched. */
+int datapath_map_pinned(const char *dir, const char *name, struct bpf_map_info *info, struct error *err);
 /* Another object, not loaded yet, uses the datapath's maps: those that have the same name. */
 int datapath_maps_share(const struct datapath *dp, struct bpf_object *with);
 /* New maps that are not pinned, and no programs. */

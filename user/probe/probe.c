@@ -96,10 +96,10 @@ static struct probe_result needs(const struct probe *probe, const char *how, con
 
 static struct probe_result answer(const struct probe *probe)
 {
-	static const enum probe_fact by_tcx[] = { PROBE_KERNEL, PROBE_BTF, PROBE_PROGRAMS, PROBE_TCX,
-						  PROBE_FACT_COUNT };
-	static const enum probe_fact by_clsact[] = { PROBE_KERNEL, PROBE_BTF, PROBE_PROGRAMS, PROBE_CLSACT,
-						     PROBE_FACT_COUNT };
+	static const enum probe_fact by_tcx[] = { PROBE_KERNEL, PROBE_BTF,  PROBE_PROGRAMS,
+						  PROBE_TCX,	PROBE_MAPS, PROBE_FACT_COUNT };
+	static const enum probe_fact by_clsact[] = { PROBE_KERNEL, PROBE_BTF,  PROBE_PROGRAMS,
+						     PROBE_CLSACT, PROBE_MAPS, PROBE_FACT_COUNT };
 
 	if (probe->facts[PROBE_TCX].answer == PROBE_YES)
 		return needs(probe, "tcx", by_tcx);

@@ -22,7 +22,8 @@
 	X(UNTRACKED, "loopback_untracked", "loopback_tracked") \
 	X(SOCK_DIAG, "sock_diag", "no_sock_diag")              \
 	X(COOKIES, "xdp_syn_cookies", "no_xdp_syn_cookies")    \
-	X(PINS, "shared_bpffs", "no_shared_bpffs")
+	X(PINS, "shared_bpffs", "no_shared_bpffs")             \
+	X(MAPS, "maps", "other_version")
 
 enum probe_fact {
 #define X(id, name, without) PROBE_##id,

@@ -65,6 +65,28 @@ static void read_pins(struct probe *probe, const char *pin_dir)
 		probe_set(probe, PROBE_PINS, PROBE_YES, "%s", pin_dir);
 }
 
+/* What is in force of this namespace, if anything is. */
+static void read_maps(struct probe *probe, int netns_fd, const char *pin_dir)
+{
+	char dir[PATH_MAX];
+	struct error err;
+	__u64 cookie;
+	int ret = geteuid() ? -EPERM : netns_cookie(netns_fd, &cookie, &err);
+
+	if (!ret) {
+		pins_path(dir, pin_dir, "net-%llu", cookie);
+		ret = datapath_version_check(dir, &err);
+	}
+	if (ret == -EPERM)
+		probe_set(probe, PROBE_MAPS, PROBE_UNKNOWN, "%s", no_root);
+	else
+		probe_set(probe, PROBE_MAPS,
+			  !ret		 ? PROBE_YES :
+			  ret == -EPROTO ? PROBE_NO :
+					   PROBE_UNKNOWN,
+			  "%s", ret ? err.text : "");
+}
+
 void probe_programs(struct probe *probe)
 {
 	struct error no_hold, err;
@@ -171,6 +193,7 @@ void probe_read(struct probe *probe, int netns_fd, const char *pin_dir)
 	read_kernel(probe);
 	read_cgroup(probe);
 	read_pins(probe, pin_dir);
+	read_maps(probe, netns_fd, pin_dir);
 	read_by_trying(probe);
 	if (netns_run(netns_fd, read_inside, probe, NULL) && geteuid())
 		read_inside(probe);

@@ -70,6 +70,7 @@ static void test_answer(void **state)
 	check(without(PROBE_PROGRAMS, PROBE_UNKNOWN, PROBE_LANE_ANSWER), PROBE_NOT_KNOWN, "-", "programs");
 	check(without(PROBE_KERNEL, PROBE_NO, PROBE_LANE_ANSWER), PROBE_NOTHING, "-", "old_kernel");
 	check(without(PROBE_BTF, PROBE_NO, PROBE_LANE_ANSWER), PROBE_NOTHING, "-", "no_btf");
+	check(without(PROBE_MAPS, PROBE_NO, PROBE_LANE_ANSWER), PROBE_NOTHING, "-", "other_version");
 	probe_set(&probe, PROBE_TCX, PROBE_NO, "%s", "");
 	probe_set(&probe, PROBE_CLSACT, PROBE_NO, "%s", "");
 	check(probe_lane(&probe, PROBE_LANE_ANSWER), PROBE_NOTHING, "-", "no_clsact");
