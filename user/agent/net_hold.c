@@ -88,10 +88,10 @@ static int choose(const struct net *net, const struct server *server, const char
 		return error_set(err, -ENOENT, "no cgroup2 hierarchy is mounted");
 	place->in_part = !cgroup_is_whole(place->cgroup);
 	if (!sees_all(net, server, place->cgroup, &why)) {
+		place->cgroup = root ?: place->cgroup;
+		place->in_part = !cgroup_is_whole(place->cgroup);
 		if (!root || !sees_all(net, server, root, &no_root))
 			return error_set(err, -EXDEV, "%s", why.text);
-		place->cgroup = root;
-		place->in_part = !cgroup_is_whole(root);
 		if (asprintf(&place->elsewhere, "%s: weir holds what it cannot read at %s instead", why.text, root) < 0)
 			place->elsewhere = NULL;
 	}
