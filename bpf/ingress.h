@@ -256,6 +256,22 @@ static __always_inline int ingress_drop(const struct work *w, enum weir_reason w
 	return TC_ACT_SHOT;
 }
 
+/*
+ * Marks for the hold what goes on unread. false: it does not go on so, for it answers a SYN cookie and is soon to be read, or its connection
+ * has found no room.
+ */
+static __always_inline bool badge_as_unread(struct __sk_buff *skb, const struct packet *p, int opened)
+{
+	if (opened == OPENED_NOT)
+		badge_unread(skb);
+	/* Where destinations are translated behind this program, the packet is another connection's. */
+	else if (opened == OPENED_SOON && !admission_brings_cookie(skb))
+		badge_orphan(skb, p);
+	else
+		return false;
+	return true;
+}
+
 /* Opens an entry for a connection that has none. NULL: it gets none, and *verdict is the packet's. */
 static __always_inline struct weir_conn *ingress_open(struct __sk_buff *skb, struct work *w, int *verdict)
 {
@@ -267,18 +283,14 @@ static __always_inline struct weir_conn *ingress_open(struct __sk_buff *skb, str
 	if (((p->segment.flags & WEIR_TCP_RST) && !admission_matters(w)) || (w->server_flags & WEIR_SERVER_DRAINING))
 		return NULL;
 	opened = conn_open(skb);
-	if (opened == OPENED_NOT && p->segment.len)
-		badge_unread(skb);
-	/* Where destinations are translated behind this program, the packet is another connection's. */
-	if (opened == OPENED_SOON && p->segment.len && !admission_brings_cookie(skb)) {
-		badge_orphan(skb, p);
+	if (opened == OPENED)
+		return conn_look_up(w);
+	if (!p->segment.len || badge_as_unread(skb, p, opened))
 		return NULL;
-	}
 	/* The data is sent again when the connection has an entry. */
-	if ((opened == OPENED_SOON && p->segment.len && packet_cut(skb, w, 0)) ||
-	    (opened == OPENED_NO_ROOM && p->segment.len && must_wait(w)))
+	if (opened == OPENED_SOON ? packet_cut(skb, w, 0) : must_wait(w))
 		*verdict = TC_ACT_SHOT;
-	return opened == OPENED ? conn_look_up(w) : NULL;
+	return NULL;
 }
 
 /*
