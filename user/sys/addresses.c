@@ -38,8 +38,7 @@ static const struct nlattr *find_own(const struct nlmsghdr *header)
 {
 	const struct nlattr *attr, *own = NULL;
 
-	mnl_attr_for_each(attr, header, sizeof(struct ifaddrmsg))
-	{
+	mnl_attr_for_each (attr, header, sizeof(struct ifaddrmsg)) {
 		if (mnl_attr_get_type(attr) == IFA_LOCAL)
 			return attr;
 		if (mnl_attr_get_type(attr) == IFA_ADDRESS)

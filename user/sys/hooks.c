@@ -61,8 +61,7 @@ static void read_filter_options(struct hook_owner *owner, const struct nlattr *o
 {
 	const struct nlattr *attr;
 
-	mnl_attr_for_each_nested(attr, options)
-	{
+	mnl_attr_for_each_nested (attr, options) {
 		if (mnl_attr_get_type(attr) == TCA_BPF_ID)
 			owner->id = mnl_attr_get_u32(attr);
 	}
@@ -87,8 +86,7 @@ static int read_filter(const struct nlmsghdr *header, void *arg)
 	owner->clsact = true;
 	owner->priority = TC_H_MAJ(tcm->tcm_info) >> 16;
 	owner->handle = tcm->tcm_handle;
-	mnl_attr_for_each(attr, header, sizeof(*tcm))
-	{
+	mnl_attr_for_each (attr, header, sizeof(*tcm)) {
 		if (mnl_attr_get_type(attr) == TCA_KIND)
 			snprintf(owner->name, sizeof(owner->name), "%s", mnl_attr_get_str(attr));
 		else if (mnl_attr_get_type(attr) == TCA_OPTIONS)

@@ -50,8 +50,7 @@ static void read_vlan(struct device *device, const struct nlattr *data)
 {
 	const struct nlattr *attr;
 
-	mnl_attr_for_each_nested(attr, data)
-	{
+	mnl_attr_for_each_nested (attr, data) {
 		if (mnl_attr_get_type(attr) == IFLA_VLAN_ID)
 			device->vlan = mnl_attr_get_u16(attr);
 		else if (mnl_attr_get_type(attr) == IFLA_VLAN_PROTOCOL)
@@ -63,8 +62,7 @@ static void read_link_info(struct device *device, const struct nlattr *info)
 {
 	const struct nlattr *attr, *data = NULL;
 
-	mnl_attr_for_each_nested(attr, info)
-	{
+	mnl_attr_for_each_nested (attr, info) {
 		if (mnl_attr_get_type(attr) == IFLA_INFO_KIND)
 			text_copy(device->kind, sizeof(device->kind), attr);
 		else if (mnl_attr_get_type(attr) == IFLA_INFO_DATA)
@@ -74,8 +72,7 @@ static void read_link_info(struct device *device, const struct nlattr *info)
 		read_vlan(device, data);
 	if (!data || strcmp(device->kind, "macsec"))
 		return;
-	mnl_attr_for_each_nested(attr, data)
-	{
+	mnl_attr_for_each_nested (attr, data) {
 		if (mnl_attr_get_type(attr) == IFLA_MACSEC_OFFLOAD)
 			device->offload = mnl_attr_get_u8(attr) != MACSEC_OFFLOAD_OFF;
 	}
@@ -95,8 +92,7 @@ static int read_device(const struct nlmsghdr *header, void *arg)
 	device->ifindex = info->ifi_index;
 	device->type = info->ifi_type;
 	device->up = info->ifi_flags & IFF_UP;
-	mnl_attr_for_each(attr, header, sizeof(*info))
-	{
+	mnl_attr_for_each (attr, header, sizeof(*info)) {
 		switch (mnl_attr_get_type(attr)) {
 		case IFLA_IFNAME:
 			text_copy(device->name, sizeof(device->name), attr);

@@ -99,10 +99,9 @@ static __u64 cgroup_of(const struct nlmsghdr *header)
 {
 	const struct nlattr *attribute;
 
-	mnl_attr_for_each(attribute, header,
-			  sizeof(struct inet_diag_msg)) if (mnl_attr_get_type(attribute) == INET_DIAG_CGROUP_ID &&
-							    mnl_attr_get_payload_len(attribute) ==
-								    8) return mnl_attr_get_u64(attribute);
+	mnl_attr_for_each (attribute, header, sizeof(struct inet_diag_msg))
+		if (mnl_attr_get_type(attribute) == INET_DIAG_CGROUP_ID && mnl_attr_get_payload_len(attribute) == 8)
+			return mnl_attr_get_u64(attribute);
 	return 0;
 }
 
