@@ -161,10 +161,10 @@ def test_a_service_that_is_started_again(world, cgroups):
     before = held_at(world)
     held.server.close()
     cgroups.service.rmdir()
-    eventually(lambda: held_at(world) == {cgroups.root.stat().st_ino}, "its cgroup is gone")
-    assert told(held.weir) == (f"cgroup {cgroups.service}: No such file or directory: "
-                               f"weir holds what it cannot read at {cgroups.root} instead")
+    gone = f"cgroup {cgroups.service}: No such file or directory: weir holds what it cannot read at {cgroups.root} instead"
+    eventually(lambda: told(held.weir) == gone, "its cgroup is gone")
+    assert held_at(world) == {cgroups.root.stat().st_ino}
     cgroups.service.mkdir()
     world.at_end(lambda: cgroups.service.exists() and cgroups.service.rmdir())
-    eventually(lambda: held_at(world) == {cgroups.service.stat().st_ino}, "there is a new one")
-    assert held_at(world) != before and told(held.weir) is None
+    eventually(lambda: told(held.weir) is None, "there is a new one")
+    assert held_at(world) == {cgroups.service.stat().st_ino} != before
