@@ -154,7 +154,7 @@ static void cell_time(struct table *table, json_t *row)
 	localtime_r(&time, &parts);
 	strftime(text, sizeof(text), "%H:%M:%S", &parts);
 	table_cell(table, "%s", text);
-	table_cell(table, "%lld", cli_number(row, "seconds"));
+	table_cell(table, "%.1f", json_number_value(json_object_get(row, "seconds")));
 }
 
 static void add_row(struct table *table, const struct history_look *look, json_t *row)

@@ -84,7 +84,7 @@ static int lines_of(json_t *rows, char **out, size_t *length)
 	if (!file)
 		return -ENOMEM;
 	json_array_foreach (rows, i, row) {
-		CLEANUP_FREE char *line = json_dumps(row, JSON_COMPACT);
+		CLEANUP_FREE char *line = json_dumps(row, JSON_COMPACT | JSON_REAL_PRECISION(15));
 		size_t n = line ? strlen(line) + 1 : 0;
 
 		if (!n || n > room) {

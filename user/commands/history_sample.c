@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "weir/base/duration.h"
+
 #include "agent/inside.h"
 #include "agent/limit_counts.h"
 #include "agent/servers.h"
@@ -17,7 +19,7 @@ struct sampling {
 	struct agent *agent;
 	const struct history_base *base;
 	struct history_sample *out;
-	json_int_t seconds;
+	double seconds;
 };
 
 void history_sample_clear(struct history_sample *sample)
@@ -57,8 +59,8 @@ static struct weir_heavy_counts counts_since(json_t *list, const struct weir_hea
 /* Takes over row. */
 static void add_row(struct sampling *s, const char *by, json_t *row)
 {
-	json_t *whole = json_pack("{s:I, s:I, s:s}", "time", (json_int_t)(s->out->now.time - s->seconds), "seconds",
-				  s->seconds, "by", by);
+	json_t *whole = json_pack("{s:I, s:f, s:s}", "time", s->out->now.time - (json_int_t)(s->seconds + 0.5),
+				  "seconds", s->seconds, "by", by);
 
 	json_object_update(whole, row);
 	json_decref(row);
@@ -205,14 +207,15 @@ static int sample_net(struct sampling *s, struct net *net, struct error *err)
 int history_sample(struct agent *agent, const struct history_base *base, struct history_sample *out, struct error *err)
 {
 	struct sampling s = { .agent = agent, .base = base, .out = out };
+	__u64 ms;
 	int ret = 0;
 
 	*out = (struct history_sample){ .rows = json_array() };
 	out->now.servers = json_object();
 	out->now.time = time(NULL);
 	out->now.time_ns = clock_ns(CLOCK_MONOTONIC);
-	/* To the nearest: samples are taken a little after the minute. */
-	s.seconds = (out->now.time_ns - base->time_ns + WEIR_NS_PER_S / 2) / WEIR_NS_PER_S ?: 1;
+	ms = (out->now.time_ns - base->time_ns) / WEIR_NS_PER_MS;
+	s.seconds = ms / 1000.0;
 	for (struct net *net = agent->nets; net && !ret; net = net->next)
 		ret = sample_net(&s, net, err);
 	return ret;

@@ -125,9 +125,9 @@ static bool is_wanted(const struct reading *reading, json_t *object)
 	json_t *time = json_object_get(object, "time"), *seconds = json_object_get(object, "seconds");
 	const char *by = json_string_value(json_object_get(object, "by"));
 
-	return json_is_integer(time) && json_is_integer(seconds) && by && strcmp(by, reading->by) == 0 &&
+	return json_is_integer(time) && json_is_number(seconds) && by && strcmp(by, reading->by) == 0 &&
 	       json_integer_value(time) <= reading->now &&
-	       json_integer_value(time) + json_integer_value(seconds) > reading->since;
+	       json_integer_value(time) + json_number_value(seconds) > reading->since;
 }
 
 /* 1: take() wants no more. */

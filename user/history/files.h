@@ -4,7 +4,8 @@
  *
  *   {"time": UNIX_S, "seconds": S, "by": WHAT, "server": NAME, ..., "requests": N, "refused": N, "dry_run": N, "held": N}
  *
- * A line that is not whole, as a machine that lost its power leaves it, is passed over.
+ * S has milliseconds, without which the rate of a short row would be far off. A line that is not whole, as a machine that lost its power
+ * leaves it, is passed over.
  */
 #ifndef WEIR_USER_HISTORY_FILES_H
 #define WEIR_USER_HISTORY_FILES_H

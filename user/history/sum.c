@@ -60,12 +60,16 @@ static double tokens_before(const struct history_limit *limit, json_t *left, jso
 		       limit->burst);
 }
 
+static double seconds_of(json_t *row)
+{
+	return json_number_value(json_object_get(row, "seconds"));
+}
+
 static void put_over(struct history_sum *sum, json_t *row)
 {
 	CLEANUP_FREE char *key = sum->limit ? top_row_key(row) : NULL;
 	json_int_t time = json_integer_value(json_object_get(row, "time"));
-	json_int_t seconds = json_integer_value(json_object_get(row, "seconds"));
-	double tokens;
+	double seconds = seconds_of(row), tokens;
 
 	if (!key)
 		return;
@@ -73,7 +77,7 @@ static void put_over(struct history_sum *sum, json_t *row)
 		 json_integer_value(json_object_get(row, "requests"));
 	json_object_set_new(row, "over", json_real(tokens < 0 ? -tokens : 0));
 	json_object_set_new(sum->tokens, key,
-			    json_pack("{s:I, s:f}", "time", time + seconds, "tokens",
+			    json_pack("{s:I, s:f}", "time", time + (json_int_t)(seconds + 0.5), "tokens",
 				      bounded(tokens, sum->limit->burst)));
 }
 
@@ -86,11 +90,12 @@ static void add_number(json_t *total, json_t *row, const char *key)
 	json_object_set_new(total, key, json_integer(sum + json_integer_value(json_object_get(row, key))));
 }
 
+/* Of less than a second, all count as one second's: of a few milliseconds a rate says nothing. */
 static double per_second(json_t *row)
 {
-	json_int_t seconds = json_integer_value(json_object_get(row, "seconds"));
+	double seconds = seconds_of(row);
 
-	return (double)json_integer_value(json_object_get(row, "requests")) / (seconds > 0 ? seconds : 1);
+	return (double)json_integer_value(json_object_get(row, "requests")) / (seconds > 1 ? seconds : 1);
 }
 
 /* Takes over row. */
@@ -114,7 +119,7 @@ static void add_up(struct history_sum *sum, json_t *row)
 		begin_sum(sum, key, json_copy(row));
 		return;
 	}
-	add_number(total, row, "seconds");
+	json_object_set_new(total, "seconds", json_real(seconds_of(total) + seconds_of(row)));
 	if (sum->limit)
 		json_object_set_new(total, "over",
 				    json_real(json_real_value(json_object_get(total, "over")) +

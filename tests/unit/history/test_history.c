@@ -294,10 +294,34 @@ static void added_up(void **state)
 	assert_string_equal(json_string_value(json_object_get(first, "user")), "alice");
 	assert_int_equal(json_integer_value(json_object_get(first, "requests")), 1260);
 	assert_int_equal(json_integer_value(json_object_get(first, "refused")), 2);
-	assert_int_equal(json_integer_value(json_object_get(first, "seconds")), 120);
+	assert_true(json_number_value(json_object_get(first, "seconds")) == 120);
 	assert_int_equal(json_integer_value(json_object_get(first, "minutes")), 2);
 	assert_true(json_real_value(json_object_get(first, "peak")) == 20);
 	assert_null(json_object_get(first, "time"));
+}
+
+/* The end of a history is short: its rate is that of its own time, to the millisecond. */
+static double peak_of(double seconds, int requests)
+{
+	CLEANUP_HISTORY_SUM struct history_sum *sum = history_sum_new(NULL, NULL, true);
+	CLEANUP_JSON json_t *row = json_pack("{s:i, s:f, s:s, s:s, s:i}", "time", 60, "seconds", seconds, "server",
+					     "web", "user", "alice", "requests", requests);
+	CLEANUP_JSON json_t *rows = NULL;
+
+	history_sum_take(sum, row);
+	rows = history_sum_rows(sum);
+	return json_real_value(json_object_get(json_array_get(rows, 0), "peak"));
+}
+
+static void part_of_a_minute(void **state)
+{
+	(void)state;
+	assert_float_equal(peak_of(1.3, 52), 40, 1e-9);
+	assert_float_equal(peak_of(1.001, 1001), 1000, 1e-9);
+	assert_float_equal(peak_of(1, 40), 40, 1e-9);
+	assert_float_equal(peak_of(0.999, 40), 40, 1e-9);
+	assert_float_equal(peak_of(0, 40), 40, 1e-9);
+	assert_float_equal(peak_of(90.5, 181), 2, 1e-9);
 }
 
 /* One more minute, of so many requests; returns what the limit would have refused of them. */
@@ -400,6 +424,7 @@ int main(void)
 		with_dir(cannot_be_written),
 		with_dir(the_last_one),
 		with_dir(added_up),
+		cmocka_unit_test(part_of_a_minute),
 		cmocka_unit_test(a_limit_in_mind),
 		cmocka_unit_test(no_limit_in_mind),
 		with_dir(some_of_them),
