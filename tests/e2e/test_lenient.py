@@ -8,6 +8,7 @@ import threading
 import pytest
 
 from lib.process import eventually
+from lib.tun import answered_by_tunnel
 
 pytestmark = pytest.mark.together
 
@@ -31,9 +32,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         pass
 
 
-@pytest.fixture
-def site(world):
-    place = world.loopback()
+@contextlib.contextmanager
+def attached(world, place):
+    """A lenient server there."""
     with place.server_ns.entered():
         server = http.server.ThreadingHTTPServer((place.address, world.port()), Handler)
     server.daemon_threads = True
@@ -43,9 +44,17 @@ def site(world):
     threading.Thread(target=server.serve_forever, daemon=True).start()
     site = world.site(place, server)
     site.attach()
-    yield site
-    server.shutdown()
-    server.server_close()
+    try:
+        yield site
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.fixture
+def site(world):
+    with attached(world, world.loopback()) as made:
+        yield made
 
 
 def test_head_that_ends_with_the_connection(site):
@@ -121,6 +130,20 @@ def test_head_that_was_begun_before(site):
     client.end_of_requests()
     eventually(lambda: site.packets("held_record") or len(site.server.targets) > 1, "the end is held")
     assert site.server.targets == ["/before"]
+
+
+def test_body_of_a_request_whose_answer_is_not_seen(world):
+    """Nobody sees that it is an early one, but that its client has one. What comes then is held."""
+    with attached(world, answered_by_tunnel(world)) as site:
+        site.limit("user", burst=1)
+        site.limit("total", burst=1)
+        client = site.client("alice")
+        client.ask("/outer", Content_Length=10**8)
+        assert client.read().status == 200
+        client.send(INNER * 100)
+        eventually(lambda: site.packets("held_record"), "what follows is held")
+        assert site.unread() == {"unseen": 1}
+        assert site.server.targets == ["/outer"]
 
 
 INNER = b"GET /inner HTTP/1.1\r\nHost: x\r\n\r\n"

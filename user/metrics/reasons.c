@@ -72,7 +72,7 @@ static const struct {
 	{ METRICS_UNREAD, "signed",
 	  "The connection's segments are signed (TCP-MD5, TCP-AO), so weir can change none: held from the first byte." },
 	{ METRICS_UNREAD, "unseen",
-	  "The bytes reached the server on a path that weir does not read (fragments, DNAT, a tunnel device): held." },
+	  "The bytes reached the server, or its answer its client, on a path that weir does not read (fragments, DNAT, a tunnel device): held." },
 	{ METRICS_UNREAD, "contradicted",
 	  "The server did not get bytes that weir had read, and the client then sent other bytes in their place: held from then on." },
 	{ METRICS_UNREAD, "conn_map_full",

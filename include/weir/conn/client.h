@@ -183,6 +183,21 @@ WEIR_INLINE enum weir_action weir_conn_judge(struct weir_conn *c, const struct w
 	return weir_segment_has(g, WEIR_TCP_RST | WEIR_TCP_SYN) ? WEIR_PASS : WEIR_FRAME;
 }
 
+/*
+ * Answers leave by a way on which nothing is read. They tell what the client's bytes are: the rest of a body, or not, and HTTP still, or
+ * another protocol. So what the socket does not have yet is held. True: it is from now on.
+ */
+WEIR_INLINE bool weir_conn_lose_answers(struct weir_conn *c, const struct weir_socket *k)
+{
+	if (c->phase == WEIR_PHASE_HUNTING)
+		c->hold.answers = 1;
+	if (c->phase != WEIR_PHASE_FOLLOWED)
+		return false;
+	weir_conn_opaque(c, k->next, WEIR_UNSEEN);
+	c->unconfirmed.n = 0;
+	return true;
+}
+
 /* What does the server's socket say, if it was asked? FRAME with r->again: `r` is ready. */
 WEIR_INLINE enum weir_action weir_conn_meet_socket(struct weir_conn *c, const struct weir_socket *k,
 						   const struct weir_segment *g, struct weir_request_reader *r,
@@ -195,6 +210,10 @@ WEIR_INLINE enum weir_action weir_conn_meet_socket(struct weir_conn *c, const st
 	}
 	if (weir_conn_probes(c, k, g))
 		return weir_conn_probe(c, why);
+	if (weir_conn_answers_unseen(c, k, g) && weir_conn_lose_answers(c, k)) {
+		*why = WEIR_UNSEEN;
+		return WEIR_PASS;
+	}
 	return k->known && g->len ? weir_conn_confirm(c, k, g, r, why) : WEIR_FRAME;
 }
 

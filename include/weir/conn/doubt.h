@@ -74,6 +74,13 @@ WEIR_INLINE enum weir_action weir_conn_probe(const struct weir_conn *c, enum wei
 	return c->phase == WEIR_PHASE_OPAQUE && c->opaque_why == WEIR_SIGNED ? WEIR_DROP : WEIR_PROBE;
 }
 
+/* Does the client acknowledge what the server's socket has sent, and was not seen here? Where something was cut, its numbers do not tell. */
+WEIR_INLINE bool weir_conn_answers_unseen(const struct weir_conn *c, const struct weir_socket *k,
+					  const struct weir_segment *g)
+{
+	return k->known && !c->splice.cuts && seq_after(g->ack, c->splice.server_end) && !seq_after(g->ack, k->sent);
+}
+
 /* What was read is not what the server has or will get from `next` on, in its numbers. */
 WEIR_INLINE void weir_conn_contradicted(struct weir_conn *c, __u32 next)
 {

@@ -43,3 +43,11 @@ class Tunnel:
         self.thread.join()
         for fd in (*self.ends, *self.stop):
             os.close(fd)
+
+
+def answered_by_tunnel(world):
+    """A place where what comes to the server comes as frames, and its answers leave by a tunnel."""
+    place = world.veth()
+    world.at_end(Tunnel(place.server_ns, place.client_ns).close)
+    place.server_ns.ip("route", "add", f"{place.client_address}/32", "dev", "tun0")
+    return place

@@ -189,6 +189,68 @@ static void test_doubtful_and_taken(void **state)
 	doubt_check_at(&s, 3 * n, 3);
 }
 
+/* The client acknowledges what was not seen: one below and above what the socket has sent. */
+static void test_answers_unseen(void **state)
+{
+	static const struct {
+		__u32 sent, acked;
+		enum weir_action action;
+		enum weir_reason why;
+	} cases[] = {
+		{ 0, 0, WEIR_PASS, WEIR_REASON_NONE },	{ 0, 1, WEIR_DROP, WEIR_UNACCEPTABLE },
+		{ 1, 0, WEIR_PASS, WEIR_REASON_NONE },	{ 1, 1, WEIR_PASS, WEIR_UNSEEN },
+		{ 1, 2, WEIR_DROP, WEIR_UNACCEPTABLE }, { 900, 899, WEIR_PASS, WEIR_UNSEEN },
+		{ 900, 900, WEIR_PASS, WEIR_UNSEEN },	{ 900, 901, WEIR_DROP, WEIR_UNACCEPTABLE },
+	};
+	__u32 n = strlen(DECOY);
+	struct weir_segment g;
+	struct doubt_scene s;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		bool unseen = cases[i].why == WEIR_UNSEEN;
+
+		doubt_open(&s);
+		assert_int_equal(doubt_send(&s, 0, DECOY), WEIR_PASS);
+		doubt_server_has(&s, n, "");
+		s.socket.sent += cases[i].sent;
+		g = doubt_segment(&s, n, strlen(GET));
+		g.ack += cases[i].acked;
+		assert_int_equal(doubt_offer(&s, &g, GET, false), cases[i].action);
+		assert_int_equal(s.why, cases[i].why);
+		assert_int_equal(s.conn.phase, unseen ? WEIR_PHASE_OPAQUE : WEIR_PHASE_FOLLOWED);
+		if (!unseen)
+			continue;
+		assert_int_equal(s.conn.opaque_why, WEIR_UNSEEN);
+		assert_int_equal(s.conn.hold.next, CLIENT + n);
+		/* What comes next asks nobody. */
+		g.seq += g.len;
+		assert_int_equal(doubt_offer(&s, &g, GET, false), WEIR_PASS);
+		assert_int_equal(s.asks, 1);
+	}
+}
+
+/* A hunt goes on, but is told that the server answers. Where something was cut, nothing is told. */
+static void test_answers_unseen_elsewhere(void **state)
+{
+	struct weir_segment g;
+	struct doubt_scene s;
+
+	(void)state;
+	for (__u8 cuts = 0; cuts < 2; cuts++) {
+		doubt_open(&s);
+		weir_conn_hunt(&s.conn);
+		s.conn.splice.cuts = cuts;
+		s.socket.sent += 900;
+		g = doubt_segment(&s, 0, strlen(GET));
+		g.ack += 900;
+		assert_int_equal(doubt_offer(&s, &g, GET, false), WEIR_PASS);
+		assert_int_equal(s.why, WEIR_REASON_NONE);
+		assert_int_equal(s.conn.phase, WEIR_PHASE_HUNTING);
+		assert_int_equal(s.conn.hold.answers, !cuts);
+	}
+}
+
 static void shut(struct doubt_scene *s)
 {
 	doubt_open(s);
@@ -295,6 +357,8 @@ int main(void)
 		cmocka_unit_test(test_renumbered),
 		cmocka_unit_test(test_renumbered_from_before),
 		cmocka_unit_test(test_doubtful_and_taken),
+		cmocka_unit_test(test_answers_unseen),
+		cmocka_unit_test(test_answers_unseen_elsewhere),
 		cmocka_unit_test(test_shut_window),
 		cmocka_unit_test(test_shut_window_of_what_is_not_read),
 		cmocka_unit_test(test_far_ahead),
