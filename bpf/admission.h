@@ -89,7 +89,7 @@ static __always_inline bool refusal_resets(const struct decision *d)
 	return resets;
 }
 
-/* What becomes of a connection: a reason of the group ADMISSION. Its seats stand in the decision. */
+/* What becomes of a connection: a reason of the group ADMISSION. Its seats stand in the decision. The hold can send no RST. */
 __noinline int admission_decide(__u32 hook)
 {
 	struct work *w = work_of(hook);
@@ -110,7 +110,12 @@ __noinline int admission_decide(__u32 hook)
 		return d->overlooked ? WEIR_ADMISSION_DRY_RUN : WEIR_ADMITTED;
 	if (w->server_flags & WEIR_SERVER_DRY_RUN)
 		return WEIR_ADMISSION_DRY_RUN;
-	return refusal_resets(d) ? WEIR_ADMISSION_RESET : WEIR_ADMISSION_DROPPED;
+	return hook != HOOK_HOLD && refusal_resets(d) ? WEIR_ADMISSION_RESET : WEIR_ADMISSION_DROPPED;
+}
+
+static __always_inline bool admission_refuses(int became)
+{
+	return became == WEIR_ADMISSION_DROPPED || became == WEIR_ADMISSION_RESET;
 }
 
 /* What becomes of a SYN. Its source is not proven, so nothing is taken, made, begun or counted. */
@@ -145,6 +150,18 @@ static __always_inline void admission_refused_syn(struct work *w, int became)
 	each_limit(&w->decision, refused_syn_count);
 	count(w->server, became);
 	top_connection(w->hook, became);
+}
+
+/* A SYN that meets this socket: may it begin a connection? Says what becomes of it, and counts that. */
+static __always_inline int admission_look(struct work *w, enum weir_admission_socket socket)
+{
+	int became = admission_of_syn(w);
+
+	if (admission_refuses(became))
+		admission_refused_syn(w, became);
+	else if (socket == WEIR_SOCKET_COOKIES)
+		count(w->server, WEIR_ADMISSION_COOKIE);
+	return became;
 }
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "admission.h"
 #include "admitted.h"
+#include "badge.h"
 #include "checksum_skb.h"
 #include "reply.h"
 
@@ -122,31 +123,12 @@ static __always_inline int admission_verdict(struct __sk_buff *skb, struct work 
 	}
 }
 
-/* The limits are asked for the packet's connection. Its segments may be here on several CPUs at once: one of them counts. */
-static __always_inline int admission_ask(struct __sk_buff *skb, struct work *w)
-{
-	int became = admission_decide(w->hook);
-	bool kept = true;
-
-	if (became == WEIR_ADMITTED || became == WEIR_ADMISSION_DRY_RUN)
-		kept = admitted_keep(w->hook) != ADMITTED_BEFORE;
-	w->decision.connects = 0;
-	if (!kept) {
-		undo_decision(&w->decision);
-		return TC_ACT_UNSPEC;
-	}
-	tally_decision(&w->decision);
-	count(w->server, became);
-	top_connection(w->hook, became);
-	return admission_verdict(skb, w, became);
-}
-
 /* A SYN. Returns the verdict; TC_ACT_UNSPEC: ingress goes on with it. */
 static __always_inline int admission_first(struct __sk_buff *skb, struct work *w)
 {
-	int socket, became;
+	int socket = admission_ask_socket(skb, HOOK_INGRESS);
 
-	socket = admission_ask_socket(skb, HOOK_INGRESS);
+	badge_asked(skb, &w->packet);
 	if (socket == WEIR_SOCKET_BEGINS)
 		count(w->server, WEIR_ADMISSION_REPEATED);
 	if (!weir_socket_begins_another(socket))
@@ -155,12 +137,7 @@ static __always_inline int admission_first(struct __sk_buff *skb, struct work *w
 		count(w->server, WEIR_BAD_CHECKSUM);
 		return TC_ACT_SHOT;
 	}
-	became = admission_of_syn(w);
-	if (became == WEIR_ADMISSION_DROPPED || became == WEIR_ADMISSION_RESET)
-		admission_refused_syn(w, became);
-	else if (socket == WEIR_SOCKET_COOKIES)
-		count(w->server, WEIR_ADMISSION_COOKIE);
-	return admission_verdict(skb, w, became);
+	return admission_verdict(skb, w, admission_look(w, socket));
 }
 
 /* A segment that may complete a handshake. Returns the verdict; TC_ACT_UNSPEC: ingress goes on with it. */
@@ -184,11 +161,12 @@ static __always_inline int admission_last(struct __sk_buff *skb, struct work *w)
 		count(w->server, WEIR_UNACCEPTABLE);
 		return TC_ACT_SHOT;
 	}
+	badge_asked(skb, &w->packet);
 	if (there && weir_admitted_by(there, g))
 		return TC_ACT_UNSPEC;
 	if (there)
 		admitted_end(&w->packet.flow, there->word);
-	return admission_ask(skb, w);
+	return admission_verdict(skb, w, admission_take(w));
 }
 
 /* A segment of a connection that is in no table. Returns the verdict; TC_ACT_UNSPEC: ingress goes on with it. */

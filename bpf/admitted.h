@@ -5,6 +5,7 @@
 
 #include "weir/admission/admission.h"
 
+#include "admission.h"
 #include "in_flight.h"
 #include "work.h"
 
@@ -88,6 +89,28 @@ __noinline int admitted_keep(__u32 hook)
 	seats_undo(&w->decision, true);
 	count(w->server, WEIR_ADMISSION_NO_ROOM);
 	return kept;
+}
+
+/*
+ * The limits are asked for the connection whose handshake the packet completes. Says what becomes of it, and counts that. Its segments may
+ * be here on several CPUs at once: one of them counts.
+ */
+static __always_inline int admission_take(struct work *w)
+{
+	int became = admission_decide(w->hook);
+	bool kept = true;
+
+	if (became == WEIR_ADMITTED || became == WEIR_ADMISSION_DRY_RUN)
+		kept = admitted_keep(w->hook) != ADMITTED_BEFORE;
+	w->decision.connects = 0;
+	if (!kept) {
+		undo_decision(&w->decision);
+		return WEIR_ADMITTED;
+	}
+	tally_decision(&w->decision);
+	count(w->server, became);
+	top_connection(w->hook, became);
+	return became;
 }
 
 /* The handshake of a connection is complete. What has no seats need not be known any more. */

@@ -18,6 +18,7 @@
 #define BADGE_SOME (1U << 4) /* and no badge is that bit alone */
 #define BADGE_PAID_AT 21
 #define BADGE_ORPHAN (1U << 5)
+#define BADGE_ASKED (1U << 6)
 #define BADGE_DEST_AT 8
 #define BADGE_PAID (WEIR_PAID_BEGINS << BADGE_PAID_AT)
 #define BADGE_BAND 15U /* by these bits a queueing discipline may sort what waits (pace.h): all badges have none */
@@ -72,6 +73,25 @@ static __always_inline bool badge_is_orphan(const struct __sk_buff *skb)
 static __always_inline bool badge_is_of_orphan(const struct __sk_buff *skb, const struct packet *p)
 {
 	return skb->priority == (BADGE_BIT | BADGE_ORPHAN | badge_dest(p));
+}
+
+/* Of what bears no other badge yet, and limits on connections were asked for: of its handshake if the kernel gives it no other destination. */
+static __always_inline void badge_asked(struct __sk_buff *skb, const struct packet *p)
+{
+	skb->priority = BADGE_BIT | BADGE_ASKED | badge_dest(p);
+}
+
+/* Have limits on connections been asked for it? A connection's own badge is put on behind that. */
+static __always_inline bool badge_is_of_asked(const struct __sk_buff *skb, const struct packet *p)
+{
+	return (skb->priority & (BADGE_BIT | BADGE_SOME)) == (BADGE_BIT | BADGE_SOME) ||
+	       skb->priority == (BADGE_BIT | BADGE_ASKED | badge_dest(p));
+}
+
+/* Has a device's program seen it as one for a server? */
+static __always_inline bool badge_is_any(const struct __sk_buff *skb)
+{
+	return skb->priority & BADGE_BIT;
 }
 
 static __always_inline bool badge_is_on(const struct __sk_buff *skb, const struct weir_conn *c)

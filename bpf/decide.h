@@ -86,6 +86,14 @@ __noinline int undo_decision(struct decision *d)
 	return seats_undo(d, false);
 }
 
+/* But for seats, which somebody else has given back. */
+__noinline int undo_all_but_seats(struct decision *d)
+{
+	if (d)
+		each_limit(d, limit_undo);
+	return 0;
+}
+
 static __always_inline int charge_undo(struct decision *d, __u32 n)
 {
 	return d->charged >> n & 1 ? limit_undo(d, n) : 0;

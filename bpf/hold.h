@@ -6,10 +6,10 @@
 #ifndef WEIR_BPF_HOLD_H
 #define WEIR_BPF_HOLD_H
 
-#include "admission.h"
-#include "checksum.h"
+#include "admit_hold.h"
 #include "frame.h"
 #include "full.h"
+#include "hold_packet.h"
 #include "inside_hold.h"
 #include "outgoing.h"
 #include "passing.h"
@@ -17,22 +17,6 @@
 #include "tally.h"
 #include "top.h"
 #include "track.h"
-
-#define SOCKET_GETS_NOTHING 0
-#define SOCKET_GETS_IT 1
-
-/* May packets of the server's be dropped? */
-static __always_inline bool withholds(const struct work *w)
-{
-	return !(w->server_flags & (WEIR_SERVER_PAUSED | WEIR_SERVER_DRY_RUN));
-}
-
-/* Drops the packet, if anything may be dropped, and counts it. */
-static __always_inline int hold_drop(const struct work *w, enum weir_reason why)
-{
-	count(w->server, why);
-	return withholds(w) ? SOCKET_GETS_NOTHING : SOCKET_GETS_IT;
-}
 
 static long hold_step(__u32 i __attribute__((unused)), struct feed *f)
 {
@@ -76,40 +60,6 @@ __noinline int hold_frame(struct __sk_buff *skb, struct work *w)
 	window_wipe(w);
 	weir_hold_reader_end(&w->hold, &w->packet.segment);
 	return 0;
-}
-
-/* As checksum_step(), for this hook has no helper for that. */
-static long hold_sum_step(__u32 i, struct feed *f)
-{
-	struct work *w = f->work;
-
-	if (!checksum_load(f->skb, w, i))
-		return 1;
-	w->sum += sum_words(w->window.bytes, WEIR_WINDOW / 4);
-	return 0;
-}
-
-/*
- * A segment that tc has not seen, and whose records are to be followed. Nothing has looked at its checksum yet, and what the socket drops
- * for its checksum must move nothing. If the field has the pseudo header's sum alone, the segment may be of this host, or pretend to be. If
- * the kernel has put it together of several, it has looked at their checksums.
- */
-__noinline int hold_check(struct __sk_buff *skb, struct work *w)
-{
-	struct feed feed = { .skb = skb, .work = w };
-
-	if (!w)
-		return 0;
-	w->sum = segment_pseudo_sum(&w->packet);
-	bpf_loop(CHECKSUM_STEPS, hold_sum_step, &feed, 0);
-	window_clear(w);
-	if (sum_fold(w->sum) == 0xffff)
-		return 1;
-	if (!checksum_is_begun(&w->packet))
-		return 0;
-	if (!skb->gso_size)
-		weir_hold_reader_distrust(&w->hold);
-	return 1;
 }
 
 /* Are these requests decided inside the server? Not what may be HTTP/1 without TLS: inside, that is left to its packets. */
@@ -331,23 +281,6 @@ static __always_inline int hold_unseen(struct __sk_buff *skb, struct work *w)
 }
 
 /*
- * A cgroup's sockets may be of several network namespaces. Of two servers with one port in two of them, each is the
- * business of its own maps.
- */
-static __always_inline bool socket_is_here(struct __sk_buff *skb, struct work *w)
-{
-	struct bpf_sock *sk = skb->sk;
-	struct tcp_sock *tcp = sk ? bpf_skc_to_tcp_sock(sk) : NULL;
-
-	if (!tcp || tcp->inet_conn.icsk_inet.sk.__sk_common.skc_net.net->net_cookie != w->settings.netns_cookie)
-		return false;
-	w->socket.listens = sk->state == STATE_LISTEN;
-	w->socket.open = socket_is_open(sk->state);
-	socket_read(&w->socket, tcp, w->now_ns);
-	return true;
-}
-
-/*
  * What comes to the listener is of a handshake, or answers a SYN cookie: is it of another connection than the one in the
  * table, whose socket is gone? A bare acknowledgement may only be lost; weir_sockops sees what comes of it.
  */
@@ -399,18 +332,6 @@ static __noinline int hold_unreadable(struct __sk_buff *skb, struct work *w)
 	return hold_drop(w, WEIR_UNREADABLE);
 }
 
-/*
- * Does the segment begin or complete a handshake, of which limits on connections were not asked, for ingress could not read it? Nobody
- * has tags behind a priority's in earnest, nor a handshake in fragments.
- */
-static __noinline bool handshake_is_unasked(struct __sk_buff *skb, struct work *w)
-{
-	const struct weir_segment *g = &w->packet.segment;
-
-	return (weir_segment_opens(g) || weir_segment_completes(g)) && load_settings(w, HOOK_HOLD) &&
-	       admission_matters(w) && socket_is_here(skb, w) && w->socket.listens;
-}
-
 /* The packet's connection, which it wakes if that rests. Returns whether there was room to wake it. */
 static __always_inline bool hold_find(struct work *w, bool readable, struct weir_conn **c)
 {
@@ -436,16 +357,16 @@ int weir_hold(struct __sk_buff *skb)
 
 	if (!w)
 		return SOCKET_GETS_IT;
+	if (WEIR_UNLIKELY(w->unsettled))
+		admission_settle();
 	p = &w->packet;
 	if (!packet_parse_ip(skb, p, skb->protocol, 0, &end) || !packet_parse_ports(skb, p))
 		return hold_unreadable(skb, w);
 	if (!server_listens(p->dest, p->dest_port, &w->server))
 		return SOCKET_GETS_IT;
 	readable = packet_parse_tcp(skb, p, end);
-	if (readable && badge_is_unread(skb) && handshake_is_unasked(skb, w) && withholds(w)) {
-		count(w->server, WEIR_UNREADABLE);
+	if (readable && socket_awaits_handshake(skb) && hold_admission(skb, w) == SOCKET_GETS_NOTHING)
 		return SOCKET_GETS_NOTHING;
-	}
 	if (readable && brings_nothing(&p->segment))
 		return SOCKET_GETS_IT;
 	flow_set(p, true);

@@ -272,6 +272,13 @@ static __always_inline bool badge_as_unread(struct __sk_buff *skb, const struct 
 	return true;
 }
 
+/* The same of what may end a handshake, without data: the hold asks limits on connections, unless that was done. */
+static __always_inline void badge_as_unasked(struct __sk_buff *skb, const struct work *w, int opened)
+{
+	if (opened == OPENED_SOON && admission_matters(w) && !badge_is_of_asked(skb, &w->packet))
+		badge_orphan(skb, &w->packet);
+}
+
 /* Opens an entry for a connection that has none. NULL: it gets none, and *verdict is the packet's. */
 static __always_inline struct weir_conn *ingress_open(struct __sk_buff *skb, struct work *w, int *verdict)
 {
@@ -285,7 +292,11 @@ static __always_inline struct weir_conn *ingress_open(struct __sk_buff *skb, str
 	opened = conn_open(skb);
 	if (opened == OPENED)
 		return conn_look_up(w);
-	if (!p->segment.len || badge_as_unread(skb, p, opened))
+	if (!p->segment.len) {
+		badge_as_unasked(skb, w, opened);
+		return NULL;
+	}
+	if (badge_as_unread(skb, p, opened))
 		return NULL;
 	/* The data is sent again when the connection has an entry. */
 	if (opened == OPENED_SOON ? packet_cut(skb, w, 0) : must_wait(w))

@@ -110,6 +110,7 @@ struct work {
 	__u32 read;		 /* a client's segment: its requests were decided */
 	enum weir_action action; /* what becomes of the segment, */
 	enum weir_reason why;	 /* and why; WEIR_REASON_NONE: there is nothing to say */
+	__u32 unsettled; /* the hold's: what becomes of the connection of the packet before, if the kernel has made one (admit_hold.h) */
 	struct in_force settings;
 	struct tally tally;
 	struct whose whose;

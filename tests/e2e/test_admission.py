@@ -94,15 +94,18 @@ def wait(site, sock, condition):
             time.sleep(0.05)
 
 
-def connect(site, source=None):
-    """A connection that the server has taken, as it has acknowledged a byte; or the error that the client got."""
+def connect(site, source=None, to=None):
+    """
+    A connection that the server has taken, as it has acknowledged a byte; or the error that the client got.
+    to: address and port, if they are not the server's.
+    """
     with site.place.client_ns.entered():
         sock = socket.socket(site.place.family)
     site.world.at_end(sock.close)
     if source:
         sock.bind((source, 0))
     sock.setblocking(False)
-    sock.connect_ex((site.place.address, site.server.port))
+    sock.connect_ex(to or (site.place.address, site.server.port))
     try:
         wait(site, sock, lambda: select.select([], [sock], [], 0)[1])
         sock.send(b"G")
@@ -114,9 +117,9 @@ def connect(site, source=None):
     return sock
 
 
-def connects(site, n, source=None):
+def connects(site, n, source=None, to=None):
     """How many of n attempts, one after the other, succeed; they stay open."""
-    return sum(isinstance(connect(site, source), socket.socket) for _ in range(n))
+    return sum(isinstance(connect(site, source, to), socket.socket) for _ in range(n))
 
 
 def attempts(site):
