@@ -30,8 +30,7 @@ static __noinline bool signature_fits(struct __sk_buff *skb, struct work *w, str
 		return false;
 	bpf_spin_lock(&c->lock);
 	if (c->phase == WEIR_PHASE_FOLLOWED || c->phase == WEIR_PHASE_HUNTING) {
-		weir_conn_opaque(c, w->socket.known ? w->socket.next : w->packet.segment.seq, WEIR_SIGNED);
-		c->unconfirmed.n = 0;
+		weir_conn_give_up(c, w->socket.known ? w->socket.next : w->packet.segment.seq, WEIR_SIGNED);
 		news = true;
 	}
 	bpf_spin_unlock(&c->lock);

@@ -193,8 +193,7 @@ WEIR_INLINE bool weir_conn_lose_answers(struct weir_conn *c, const struct weir_s
 		c->hold.answers = 1;
 	if (c->phase != WEIR_PHASE_FOLLOWED)
 		return false;
-	weir_conn_opaque(c, k->next, WEIR_UNSEEN);
-	c->unconfirmed.n = 0;
+	weir_conn_give_up(c, k->next, WEIR_UNSEEN);
 	return true;
 }
 

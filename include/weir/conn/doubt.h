@@ -84,8 +84,7 @@ WEIR_INLINE bool weir_conn_answers_unseen(const struct weir_conn *c, const struc
 /* What was read is not what the server has or will get from `next` on, in its numbers. */
 WEIR_INLINE void weir_conn_contradicted(struct weir_conn *c, __u32 next)
 {
-	weir_conn_opaque(c, next, c->phase == WEIR_PHASE_OPAQUE ? c->opaque_why : WEIR_CONTRADICTED);
-	c->unconfirmed.n = 0;
+	weir_conn_give_up(c, next, c->phase == WEIR_PHASE_OPAQUE ? c->opaque_why : WEIR_CONTRADICTED);
 }
 
 /* The server has nothing from this read on, which began with a request: it is read again. */

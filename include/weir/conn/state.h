@@ -278,6 +278,13 @@ WEIR_INLINE void weir_conn_opaque(struct weir_conn *c, __u32 next, enum weir_rea
 	weir_record_start(&c->hold.record);
 }
 
+/* The same, where the server need not have what was read last: none of it waits to be confirmed any more. */
+WEIR_INLINE void weir_conn_give_up(struct weir_conn *c, __u32 next, enum weir_reason why)
+{
+	weir_conn_opaque(c, next, why);
+	c->unconfirmed.n = 0;
+}
+
 /*
  * The client begins its stream as TLS is begun, or HTTP/2. Servers of HTTP/1 may take that for a part of a request: the bytes of a record's
  * header for one of the method, say. So it is believed when the server has answered in kind. Behind a request that is too late.

@@ -62,8 +62,7 @@ WEIR_INLINE __u32 weir_hold_acked(const struct weir_conn *c, const struct weir_s
 /* Makes the connection opaque, from the byte that the server waits for. */
 WEIR_INLINE void weir_hold_unseen(struct weir_conn *c, const struct weir_socket *k)
 {
-	weir_conn_opaque(c, weir_hold_acked(c, k), WEIR_UNSEEN);
-	c->unconfirmed.n = 0;
+	weir_conn_give_up(c, weir_hold_acked(c, k), WEIR_UNSEEN);
 }
 
 /*
