@@ -188,6 +188,10 @@ def test_health_checks_have_the_level_of_their_schema(site, policy):
     assert alice.get("/livez/ping") == 200
 
 
+STAYS = ('server "web": Throttle web deleted; the server stays attached with what commands have set '
+         '("weir detach web" ends it)\n')
+
+
 def test_apply_replaces_and_keeps_what_is_the_same(site, policy):
     site.weir("apply", "-f", policy(THROTTLE % 3))
     alice = site.client("alice")
@@ -200,7 +204,7 @@ def test_apply_replaces_and_keeps_what_is_the_same(site, policy):
     assert site.weir("apply", "-f", policy(changed)) == 'server "web": Throttle web configured\n'
     assert alice.get(PODS) == 429
     assert site.client("carol").get(PODS) == 429
-    assert site.weir("delete", "-f", policy(changed)) == 'server "web": Throttle web deleted\n'
+    assert site.weir("delete", "-f", policy(changed)) == STAYS
     assert site.weir.json("limit", "list")["limits"] == []
     assert alice.get(PODS) == 200
 
@@ -344,6 +348,7 @@ def test_prune(site, policy):
     said = site.weir("apply", "-f", policy(THROTTLE % 3), "--prune")
     assert 'FlowSchema greedy deleted' in said and "PriorityLevelConfiguration none deleted" in said
     assert site.client("greedy").get(PODS) == 200
+    assert site.weir("apply", "-f", policy(FLOW, "flow.yaml"), "--prune").startswith(STAYS)
 
 
 def test_a_throttle_attaches_its_server(world, policy, tmp_path):
@@ -351,11 +356,18 @@ def test_a_throttle_attaches_its_server(world, policy, tmp_path):
     listen = f"*:{site.server.port}"
     text = THROTTLE % 2 + f"  listen: ['{listen}']\n  netns: {site.place.server_ns.path}\n  trustedProxies: ['0.0.0.0/0']\n"
     site.weir("apply", "-f", policy(text))
-    assert [site.client("alice").get(PODS) for _ in range(3)] == [200, 200, 429]
+    alice = site.client("alice")
+    assert [alice.get(PODS) for _ in range(3)] == [200, 200, 429]
     assert site.weir("apply", "-f", policy(text)) == 'server "web": Throttle web unchanged\n'
     assert "its keys cannot be changed" in site.weir.refused("apply", "-f", policy(text + "  keys: 7\n"))
-    site.weir("delete", "-f", policy(text))
-    assert site.client("alice").get(PODS) == 200
+    deleted = 'server "web": Throttle web deleted; the server is '
+    assert site.weir("delete", "-f", policy(text)) == (
+        f'{deleted}draining: 1 translated connection has to end first ("weir detach web --force" resets it)\n')
+    assert alice.get(PODS) == 200
+    site.weir("detach", "web", "--force")
+    site.weir("apply", "-f", policy(text), "-f", policy(FLOW, "flow.yaml"))
+    said = site.weir("delete", "-f", policy(text)).splitlines()
+    assert [line for line in said if "; " in line] == [f"{deleted}detached"] and len(said) == 3
     assert site.weir.refused("delete", "-f", policy(text)).endswith("Throttle web is not applied")
     assert site.weir("delete", "-f", policy(text), "--ignore-not-found") == ""
 

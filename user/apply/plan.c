@@ -277,6 +277,7 @@ int plan_make(struct plan *plan, const struct state *state, struct error *err)
 		ret = policy_server(from, p->objects, &p->made, err) ?: state_check_room(state, p->made, err);
 		if (ret)
 			return ret;
+		p->throttle_goes = policy_throttle_of(policy_objects(from)) && !policy_throttle_of(p->objects);
 		p->overrides_change = !policy_same_overrides(from, p->made);
 		p->export_after = export(plan, p->made);
 	}
@@ -347,7 +348,6 @@ static int delete_object(struct plan *plan, const struct state *state, json_t *o
 	if (ret)
 		return ret;
 	json_array_remove(p->objects, place);
-	json_array_append(plan->given, object);
 	if (kind->id == POLICY_THROTTLE)
 		p->ends = policy_attached(state->servers[p->slot]);
 	return 0;
@@ -360,8 +360,6 @@ int plan_delete(struct plan *plan, const struct state *state, json_t *objects, c
 	size_t i;
 	int ret = 0;
 
-	plan->given = json_array();
-	plan->deletes = true;
 	json_array_foreach (objects, i, object)
 		ret = ret ?: delete_object(plan, state, object, server, ignore_not_found, err);
 	return ret ?: plan_make(plan, state, err);

@@ -18,19 +18,20 @@ struct planned {
 	struct server *made;		      /* owned: what it is to be */
 	json_t *export_before, *export_after; /* what it is, and will be, as documents: whole if the plan compares */
 	bool overrides_change;		      /* which they then may not have */
+	bool throttle_goes;		      /* it had one */
 	bool ends;			      /* its Throttle attached it, and goes */
 	/* while it is carried out: */
 	bool attached;
 	bool chooses;	       /* its lane inside anew: it was attached, or asked for another one */
+	__u64 draining;	       /* it has ended, but for so many translated connections */
 	struct server *before; /* owned */
 };
 
 struct plan {
 	struct planned *servers; /* owned: room for WEIR_MAX_SERVERS, as attached and new ones are no more than that */
 	size_t n;
-	json_t *given;	     /* the objects; of those that are to be deleted, the ones that are there */
+	json_t *given;	     /* the objects, unless they are to be deleted */
 	bool checked;	     /* they are documents as policy files hold them */
-	bool deletes;	     /* them */
 	bool compares;	     /* them with what there is: also with what the agent follows */
 	json_t *netns_inode; /* borrowed: of who gives the command; or NULL */
 };
@@ -76,7 +77,10 @@ int plan_check(struct agent *agent, struct plan *plan, struct error *err);
 /* plan_do.c: carries out a plan: all of it, or what was begun is taken back. */
 int plan_do(struct agent *agent, struct plan *plan, struct error *err);
 
-/* plan_changes.c. {changes: [{server, object, change}]}, and with documents {before: [document], after: [document]}. A new reference. */
+/*
+ * plan_changes.c. {changes: [{server, object, change}]}, and with documents {before: [document], after: [document]}. Of a Throttle that goes,
+ * server_is says what becomes of its server. A new reference.
+ */
 json_t *plan_to_json(const struct plan *plan, bool documents);
 /* What the levels of changed servers mean (priority_seats_to_json()), each with its server; before the plan is carried out. */
 json_t *plan_levels(const struct plan *plan);

@@ -18,24 +18,42 @@ static json_t *document_like(json_t *documents, json_t *wanted)
 	return NULL;
 }
 
-static void add_change(json_t *changes, const struct planned *p, json_t *document, const char *change)
+static bool is_throttle(json_t *document)
+{
+	const char *name;
+	const struct policy_kind *kind = policy_document_kind(document, &name);
+
+	return kind->id == POLICY_THROTTLE;
+}
+
+/* It goes with a Throttle only if that attached it. */
+static void add_server_is(json_t *change, const struct planned *p)
+{
+	const char *is = !p->ends ? "attached" : p->draining ? "draining" : "detached";
+
+	json_object_set_new(change, "server_is", json_string(is));
+	if (p->draining)
+		json_object_set_new(change, "draining", json_integer(p->draining));
+}
+
+static void add_change(json_t *changes, const struct planned *p, json_t *document, const char *what)
 {
 	const char *name = "";
 	const struct policy_kind *kind = policy_document_kind(document, &name);
 	char label[POLICY_LABEL];
+	json_t *change;
 
 	policy_label(kind, name, label);
-	json_array_append_new(changes,
-			      json_pack("{s:s, s:s, s:s}", "server", p->name, "object", label, "change", change));
+	change = json_pack("{s:s, s:s, s:s}", "server", p->name, "object", label, "change", what);
+	if (p->throttle_goes && is_throttle(document))
+		add_server_is(change, p);
+	json_array_append_new(changes, change);
 }
 
 /* Overrides are in Throttles alone. */
 static bool is_changed(const struct planned *p, json_t *before, json_t *after)
 {
-	const char *name;
-	const struct policy_kind *kind = policy_document_kind(after, &name);
-
-	return !json_equal(before, after) || (p->overrides_change && kind->id == POLICY_THROTTLE);
+	return !json_equal(before, after) || (p->overrides_change && is_throttle(after));
 }
 
 /* A Throttle that is deleted leaves one behind: of the server's own settings, and of what commands have set. */
@@ -43,7 +61,7 @@ static const char *change_of(const struct plan *plan, const struct planned *p, j
 {
 	bool given = policy_object_place(plan->given, after) < json_array_size(plan->given);
 
-	if (plan->deletes && given)
+	if (p->throttle_goes && is_throttle(after))
 		return "deleted";
 	if (!before)
 		return "created";

@@ -119,10 +119,11 @@ static int detach_ended(struct agent *agent, struct plan *plan, struct error *er
 
 	for (size_t i = 0; i < plan->n && !ret; i++) {
 		struct planned *p = &plan->servers[i];
-		struct server_detached detached;
+		struct server_detached detached = { 0 };
 
 		if (p->ends)
 			ret = server_detach(agent, p->slot, !agent->servers[p->slot].in_force, &detached, &why);
+		p->draining = detached.draining;
 		if (ret)
 			error_set(err, ret, "all is done but that server \"%s\" is detached: %s", p->name, why.text);
 	}

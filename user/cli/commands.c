@@ -63,7 +63,8 @@ const struct command commands[] = {
 	  "All files are applied together, or none. A server or limit that an earlier apply has set is replaced.\n"
 	  "Files that the agent follows (agent --policy) are in force by themselves. apply refuses them.",
 	  "weir apply -f api.yaml\nweir apply -f policies --prune" },
-	{ "delete", FILES, "Delete the objects that policy files contain.", cli_delete, cli_delete_options, NULL, NULL,
+	{ "delete", FILES, "Delete the objects that policy files contain.", cli_delete, cli_delete_options, NULL,
+	  "A Throttle that attached its server takes it along. A server that \"weir attach\" attached stays attached.",
 	  "weir delete -f api.yaml" },
 	{ "diff", FILES, "Show what apply would change.", cli_diff, cli_diff_options, NULL,
 	  "Exit status 0: nothing would change. 1: something would. 2: an error.", "weir diff -f api.yaml" },

@@ -3,6 +3,7 @@
 #include "cli/policy.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
@@ -179,14 +180,36 @@ void policy_print_levels(json_t *levels)
 
 /* --- apply and delete */
 
+/* What becomes of the server whose Throttle goes. */
+static void print_server_is(json_t *change)
+{
+	const char *name = cli_text(change, "server"), *is = cli_text(change, "server_is");
+	long long draining = cli_number(change, "draining");
+
+	if (!strcmp(is, "attached"))
+		printf("; the server stays attached with what commands have set (\"weir detach %s\" ends it)", name);
+	else if (draining)
+		printf("; the server is draining: %lld translated connection%s to end first (\"weir detach %s --force\" resets %s)",
+		       draining, draining == 1 ? " has" : "s have", name, draining == 1 ? "it" : "them");
+	else if (*is)
+		printf("; the server is %s", is);
+}
+
+static void print_change(json_t *change)
+{
+	printf("server \"%s\": %s %s", cli_text(change, "server"), cli_text(change, "object"),
+	       cli_text(change, "change"));
+	print_server_is(change);
+	putchar('\n');
+}
+
 static int print_changes(json_t *result)
 {
 	json_t *change, *server;
 	size_t i;
 
 	json_array_foreach (json_object_get(result, "changes"), i, change)
-		printf("server \"%s\": %s %s\n", cli_text(change, "server"), cli_text(change, "object"),
-		       cli_text(change, "change"));
+		print_change(change);
 	json_array_foreach (json_object_get(result, "inside"), i, server)
 		cli_print_inside(server);
 	policy_print_levels(json_object_get(result, "levels"));
