@@ -32,22 +32,30 @@ static __noinline bool admission_is_due(struct __sk_buff *skb, struct work *w)
 
 enum hold_handshake {
 	HOLD_HANDSHAKE_NONE,
-	HOLD_HANDSHAKE_ENDS,   /* which proves the sender's address */
-	HOLD_HANDSHAKE_ENDED,  /* by the SYN: its TCP Fast Open cookie proved that */
-	HOLD_HANDSHAKE_COOKIE, /* it may answer a SYN cookie: only the kernel knows */
+	HOLD_HANDSHAKE_ENDS,  /* which proves the sender's address */
+	HOLD_HANDSHAKE_ENDED, /* by the SYN: its TCP Fast Open cookie proved that */
+	HOLD_HANDSHAKE_MAYBE, /* it may answer a SYN cookie, or end one of a listener with MPTCP: only the kernel knows */
 };
+
+/* No program can read the kernel's request for a connection where the listener takes MPTCP. */
+static __always_inline enum hold_handshake hold_handshake_of_request(const struct tcp_request_sock *request,
+								     const struct weir_segment *g)
+{
+	if (!request)
+		return HOLD_HANDSHAKE_MAYBE;
+	return answers_request(request, g) ? HOLD_HANDSHAKE_ENDS : HOLD_HANDSHAKE_NONE;
+}
 
 static __always_inline enum hold_handshake hold_handshake_by(struct work *w, struct bpf_sock *sk)
 {
 	switch (sk->state) {
 	case STATE_NEW_SYN_RECV:
-		return answers_request(bpf_skc_to_tcp_request_sock(sk), &w->packet.segment) ? HOLD_HANDSHAKE_ENDS :
-											      HOLD_HANDSHAKE_NONE;
+		return hold_handshake_of_request(bpf_skc_to_tcp_request_sock(sk), &w->packet.segment);
 	case STATE_SYN_RECV:
 		return HOLD_HANDSHAKE_ENDED;
 	case STATE_LISTEN:
 		listen_queue_read(&w->queue, sk);
-		return w->queue.setting ? HOLD_HANDSHAKE_COOKIE : HOLD_HANDSHAKE_NONE;
+		return w->queue.setting ? HOLD_HANDSHAKE_MAYBE : HOLD_HANDSHAKE_NONE;
 	default:
 		return HOLD_HANDSHAKE_NONE;
 	}
@@ -82,11 +90,11 @@ static __always_inline int hold_admission_first(struct __sk_buff *skb, struct wo
 }
 
 /*
- * What may answer a SYN cookie. This hook has no helper that says whether it does, and who sends it may not be whom it says. So the limits
+ * What may end a handshake. This hook has no helper that says whether it does, and who sends it may not be whom it says. So the limits
  * give what they would give, and what they refuse is refused as a SYN is. The kernel makes a socket of it before this CPU has another packet
  * for any: what it has made by then counts, and for what it has not, all goes back (admission_settle()).
  */
-static __always_inline int hold_admission_cookie(struct work *w)
+static __always_inline int hold_admission_maybe(struct work *w)
 {
 	int became = admission_look(w, WEIR_SOCKET_LISTENS);
 
@@ -106,7 +114,7 @@ static __always_inline int hold_admission_cookie(struct work *w)
 	return SOCKET_GETS_IT;
 }
 
-/* Has the kernel made a connection of the cookie that came before? Its entry has not waited then. */
+/* Has the kernel made a connection of such a packet that came before? Its entry has not waited then. */
 __noinline int admission_settle(void)
 {
 	struct work *w = work_of(HOOK_HOLD);
@@ -141,8 +149,8 @@ static __always_inline int hold_admission_last(struct __sk_buff *skb, struct wor
 		return SOCKET_GETS_IT;
 	if (there)
 		admitted_end(&w->packet.flow, there->word);
-	if (is == HOLD_HANDSHAKE_COOKIE)
-		return hold_admission_cookie(w);
+	if (is == HOLD_HANDSHAKE_MAYBE)
+		return hold_admission_maybe(w);
 	became = admission_take(w);
 	if (is == HOLD_HANDSHAKE_ENDED)
 		admitted_begins(&w->packet.flow);

@@ -264,7 +264,7 @@ static __always_inline bool badge_as_unread(struct __sk_buff *skb, const struct 
 {
 	if (opened == OPENED_NOT)
 		badge_unread(skb);
-	/* Where destinations are translated behind this program, the packet is another connection's. */
+	/* Where destinations are translated behind this program, the packet is another connection's. A listener with MPTCP cannot be asked. */
 	else if (opened == OPENED_SOON && !admission_brings_cookie(skb))
 		badge_orphan(skb, p);
 	else

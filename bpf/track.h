@@ -78,7 +78,8 @@ enum opened {
 	OPENED_NOT,	/* the kernel has no such connection, the packet does not fit it, or it could not be answered */
 	OPENED,		/* it is in the table */
 	OPENED_NO_ROOM, /* it is not, for the table is full, or the client's share of it */
-	OPENED_SOON, /* by this very packet, if it answers a SYN cookie: only then can the kernel say where it stands. Else it is no listener's */
+	/* By this very packet, if it ends a handshake: of a SYN cookie, or of a listener with MPTCP. Only then can the kernel say where it stands. */
+	OPENED_SOON,
 };
 
 /* A kernel without IPsec lacks the helper, too. */
@@ -100,8 +101,8 @@ __noinline int conn_open(struct __sk_buff *skb)
 {
 	struct work *w = work_of(HOOK_INGRESS);
 	struct weir_conn *fresh;
+	bool known = false, soon;
 	struct bpf_sock *sk;
-	bool known = false;
 	__u32 state;
 	int added;
 
@@ -117,8 +118,9 @@ __noinline int conn_open(struct __sk_buff *skb)
 		known = open_from_request(fresh, w->server, sk, &w->packet.segment);
 	else if (state == STATE_ESTABLISHED || state == STATE_SYN_RECV)
 		known = open_from_socket(fresh, w->server, sk, &w->packet.segment);
+	soon = state == STATE_LISTEN || (state == STATE_NEW_SYN_RECV && !bpf_skc_to_tcp_request_sock(sk));
 	bpf_sk_release(sk);
-	if (state == STATE_LISTEN)
+	if (soon)
 		return OPENED_SOON;
 	if (!known)
 		return OPENED_NOT;

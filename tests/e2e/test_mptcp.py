@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Servers that take MPTCP, as Go's have since 1.24: new connections are plain TCP, and those from before are held."""
+"""Servers that take MPTCP, as Go's have since 1.24: new connections are plain TCP, and limited; those from before are held."""
+import os
 import socket
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from lib.process import eventually
 from lib.raw import ACK, tcp_segment
 from lib.server import EchoServer
+from test_admission import NO_PROXY, RATE, Half, Silent, attempts, connect, connects, limit, several, taken
 
 pytestmark = pytest.mark.together
 
@@ -83,3 +85,73 @@ def test_connections_from_before(site, first, asked):
     eventually(lambda: site.packets("held_record") >= 2, "it is held")
     assert site.unread() == {"mptcp": 1}
     assert site.server.served() == 2 + asked
+
+
+@pytest.fixture
+def counted(site, world):
+    """A site that limits connections. All is on one CPU, whose next packet says what became of the one before."""
+    cpus = os.sched_getaffinity(0)
+    world.at_end(os.sched_setaffinity, 0, cpus)
+    os.sched_setaffinity(0, {min(cpus)})
+    site.attach(*NO_PROXY)
+    return site
+
+
+# No program can read the kernel's request for a connection of such a listener: the hold sees what comes of it.
+@pytest.mark.parametrize("n", [2, 3, 4, 9])
+def test_rate_of_connections(counted, n):
+    limit(counted, "--key", "source", *RATE, "--burst", 3)
+    assert connects(counted, n) == min(n, 3)
+    assert attempts(counted)["admitted"] == min(n, 3)
+    assert ("dropped" in attempts(counted)) == (n > 3)
+    assert counted.limit_of("conns")["admitted"] == min(n, 3)
+
+
+def test_connections_by_one_interface(site):
+    site.attach(*NO_PROXY, "--interface", "eth0")
+    limit(site, "--key", "source", *RATE, "--burst", 3)
+    assert connects(site, 5) == 3
+
+
+def test_open_connections(counted):
+    limit(counted, "--key", "source", "--open", 2)
+    first, second = connect(counted), connect(counted)
+    assert connect(counted) == "timeout"
+    assert taken(counted) == 2
+    first.close()
+    eventually(lambda: taken(counted) == 1, "its seat is free")
+    assert connects(counted, 2) == 1
+    second.close()
+    assert counted.limit_of("conns")["highest"] == 2
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 20])
+def test_handshakes_side_by_side(counted, n):
+    """Each of them was answered before one was complete."""
+    limit(counted, "--key", "source", *RATE, "--burst", 3)
+    halves = several(Half, counted, n)
+    for half in halves:
+        half.complete()
+    eventually(lambda: sum(attempts(counted).values()) >= n - 1, "all but the last, which the next packet settles, are counted")
+    eventually(lambda: len(counted.server.connections) == min(n, 3), "the server has no others")
+
+
+def test_request_that_ends_the_handshake(counted):
+    """It is one of a connection that is admitted."""
+    limit(counted, "--key", "source", *RATE, "--burst", 2)
+    for _ in range(2):
+        client = counted.client(prepare=lambda sock: sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 0))
+        assert client.drive(2) == [200] * 2
+    assert connects(counted, 1) == 0
+
+
+def test_acknowledgements_of_nothing(counted):
+    """Who sends them may not be whom he says."""
+    limit(counted, "--key", "source", *RATE, "--burst", 1)
+    limit(counted, "--key", "source", "--open", 1, name="open")
+    (silent,) = several(Silent, counted, 1)
+    for n in range(20):
+        silent.send(at=silent.next + 1, ack=n * 12345, flags=ACK)
+    assert connects(counted, 2) == 1
+    assert attempts(counted)["admitted"] == 1
+    assert (taken(counted, "open"), counted.limit_of("conns")["admitted"]) == (1, 1)
