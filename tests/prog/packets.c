@@ -87,12 +87,13 @@ void packet_build(struct packet *p, const struct spec *spec)
 	size_t header = 20 + (spec->ts ? TS_OPTION : 0) + spec->n_options;
 	__u8 *ip = p->bytes + ETHERNET, *tcp = ip + (spec->ipv6 ? 40 : 20);
 	__u16 port = spec->port ? spec->port : SERVER_PORT;
+	__u16 client_port = spec->client_port ? spec->client_port : CLIENT_PORT;
 
 	memset(p, 0, sizeof(*p));
 	put(p->bytes + 12, 2, spec->ipv6 ? 0x86dd : 0x0800);
 	put_ip(ip, spec, header + n_text);
-	put(tcp, 2, spec->from_server ? port : CLIENT_PORT);
-	put(tcp + 2, 2, spec->from_server ? CLIENT_PORT : port);
+	put(tcp, 2, spec->from_server ? port : client_port);
+	put(tcp + 2, 2, spec->from_server ? client_port : port);
 	put(tcp + 4, 4, spec->seq);
 	put(tcp + 8, 4, spec->ack);
 	tcp[12] = header / 4 << 4;

@@ -25,8 +25,9 @@ struct spec {
 	const char *text;
 	size_t n_text; /* 0: strlen(text) */
 	bool bad_checksum;
-	__u8 protocol; /* 0: TCP */
-	__u16 port;    /* the server's; 0: SERVER_PORT */
+	__u8 protocol;	   /* 0: TCP */
+	__u16 port;	   /* the server's; 0: SERVER_PORT */
+	__u16 client_port; /* 0: CLIENT_PORT */
 };
 
 struct packet {
