@@ -102,10 +102,12 @@ int datapath_hold_sync(struct datapath *dp, const char *const *cgroups, size_t n
 	CLEANUP_KERNEL void *kernel = fake_kernel();
 	int ret = fake_fails(__func__, err);
 
-	(void)cgroups;
-	if (!ret)
-		dp->n_cgroups = n;
-	return ret;
+	if (ret)
+		return ret;
+	dp->n_cgroups = n;
+	for (size_t i = 0; i < n; i++)
+		snprintf(dp->cgroups[i], sizeof(dp->cgroups[i]), "%s", cgroups[i]);
+	return 0;
 }
 
 int datapath_pace(struct datapath *dp, bool on, struct error *err)

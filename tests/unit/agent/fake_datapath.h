@@ -11,6 +11,7 @@
 
 #include "datapath/datapath.h"
 #include "datapath/inside.h"
+#include "sys/socket_diag.h"
 #include "weir/conn/explain.h"
 #include "weir/conn/trace.h"
 
@@ -55,8 +56,9 @@ struct datapath {
 	__u64 counters[WEIR_MAX_SERVERS][WEIR_REASON_COUNT];
 	size_t n_wanted; /* interfaces; 0: all */
 	size_t n_cgroups;
-	size_t inside;		   /* processes that are looked into */
-	unsigned int inside_swept; /* turns in which what is kept of requests was looked through */
+	char cgroups[WEIR_MAX_SERVERS][64]; /* the names of these */
+	size_t inside;			    /* processes that are looked into */
+	unsigned int inside_swept;	    /* turns in which what is kept of requests was looked through */
 	unsigned int taken_ms;
 	int tracked; /* loopback, by conntrack */
 	int netlink[2];
@@ -72,6 +74,10 @@ struct datapath {
 
 /* May processes be looked into? No, unless a test sets it. */
 extern bool fake_inside_allowed;
+
+/* Who listens, in all namespaces. NULL: somebody does, on every port below 10000. */
+extern const struct socket_listener *fake_listeners;
+extern size_t n_fake_listeners;
 
 extern struct datapath fake_nets[FAKE_NETS]; /* by cookie */
 extern const char *fake_failing;	     /* the function that does, or did, fail */

@@ -43,12 +43,20 @@ int netns_run(int netns_fd, int (*run)(void *arg), void *arg, struct error *err)
 	return run(arg);
 }
 
-/* Somebody listens on every port below 10000. */
+const struct socket_listener *fake_listeners;
+size_t n_fake_listeners;
+
 int socket_diag_listeners(struct mnl_socket *nl, socket_diag_listener_t call, void *arg)
 {
+	struct error err = { 0 };
 	struct socket_listener listener = { 0 };
+	int ret = fake_fails(__func__, &err);
 
 	(void)nl;
+	for (size_t i = 0; fake_listeners && i < n_fake_listeners; i++)
+		call(&fake_listeners[i], arg);
+	if (fake_listeners || ret)
+		return ret;
 	for (listener.port = 1; listener.port < 10000; listener.port++)
 		call(&listener, arg);
 	return 0;
