@@ -9,6 +9,7 @@
 #include "body_served.h"
 #include "box.h"
 #include "event.h"
+#include "head_cache.h"
 #include "names_read.h"
 #include "preamble.h"
 #include "top.h"
@@ -244,6 +245,11 @@ static __always_inline bool request_at_once(struct feed *f)
 	struct weir_request_reader *r = &w->request;
 	__u32 at;
 
+	if (w->head.recalled) {
+		w->head.recalled = 0;
+		w->frame_event = weir_request_reader_end_fields(r);
+		return true;
+	}
 #pragma clang loop unroll(disable)
 	for (int i = 0; i < FRAME_PARTS; i++) {
 		at = r->next - w->packet.segment.seq;
@@ -253,6 +259,7 @@ static __always_inline bool request_at_once(struct feed *f)
 		request_ahead(w, &f->server->reading);
 		WEIR_FRESH_ALL();
 		if (ends_head(w, &r->request.framing, r->next - w->packet.segment.seq)) {
+			request_keep(w, f->server);
 			w->frame_event = weir_request_reader_end_fields(r);
 			return true;
 		}
@@ -264,18 +271,6 @@ static __always_inline bool request_at_once(struct feed *f)
 static __always_inline bool is_read_whole(const struct work *w, __u32 next)
 {
 	return next - w->packet.segment.seq >= w->packet.segment.len;
-}
-
-/* Random for each load (user/datapath/programs.c): what these programs have read is another reading to the next ones that are loaded. */
-const volatile __u64 digest_keys[sizeof(struct weir_digest_keys) / 8] SEC(".rodata.keys") = {};
-
-/* To a compiler they are all 0. */
-static __always_inline const struct weir_digest_keys *digest_keys_of(void)
-{
-	const struct weir_digest_keys *keys = (const struct weir_digest_keys *)digest_keys;
-
-	WEIR_BARRIER(keys);
-	return keys;
 }
 
 /* What comes next in the packet is another request, unless the latest goes on. */
@@ -339,15 +334,18 @@ __noinline int frame_requests(struct __sk_buff *skb, struct work *w)
 	feed.server = server_of(w->server);
 	if (!feed.server)
 		return 0;
-	w->window.length = 0;
+	window_none(w);
 	read = introduced(skb, w);
 	w->whose.preamble = w->request.preamble;
 	if (read) {
-		window_open(skb, w, w->request.next - w->packet.segment.seq);
+		w->head.recalled = request_recall(skb, w, feed.server);
+		if (!w->head.recalled)
+			window_open(skb, w, w->request.next - w->packet.segment.seq);
 		bpf_loop(FRAME_REQUESTS, request_next, &feed, 0);
 	}
 	window_wipe(w);
-	weir_request_reader_end(&w->request, digest_keys_of(), &w->packet.segment);
+	request_digest(w);
+	weir_request_reader_end(&w->request, &w->packet.segment);
 	return 0;
 }
 

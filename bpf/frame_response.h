@@ -4,6 +4,7 @@
 #define WEIR_BPF_FRAME_RESPONSE_H
 
 #include "frame.h"
+#include "head_cache.h"
 
 static __always_inline void response_words(struct work *w)
 {
@@ -43,12 +44,26 @@ static long response_step(__u32 i __attribute__((unused)), struct feed *f)
 	return is_read_whole(w, r->next);
 }
 
+/* A head's last LF is next. true: there is nothing more to read. */
+static __always_inline bool response_head_ends(struct work *w)
+{
+	struct weir_response_reader *r = &w->response;
+
+	weir_response_reader_end_fields(r);
+	if (weir_response_ended(&r->response))
+		width_note(w);
+	return r->lost != WEIR_REASON_NONE || is_read_whole(w, r->next);
+}
+
 /* As request_at_once(). true: there is nothing more to read. */
 static __always_inline bool response_at_once(struct __sk_buff *skb, struct work *w)
 {
 	struct weir_response_reader *r = &w->response;
 	__u32 at;
 
+	if (response_recall(skb, w))
+		return response_head_ends(w);
+	window_open(skb, w, w->response.next - w->packet.segment.seq);
 #pragma clang loop unroll(disable)
 	for (int i = 0; i < FRAME_WINDOWS; i++) {
 		at = r->next - w->packet.segment.seq;
@@ -61,10 +76,8 @@ static __always_inline bool response_at_once(struct __sk_buff *skb, struct work 
 		WEIR_FRESH_ALL();
 		if (r->responses < r->outstanding &&
 		    ends_head(w, &r->response.framing, r->next - w->packet.segment.seq)) {
-			weir_response_reader_end_fields(r);
-			if (weir_response_ended(&r->response))
-				width_note(w);
-			return r->lost != WEIR_REASON_NONE || is_read_whole(w, r->next);
+			response_keep(w);
+			return response_head_ends(w);
 		}
 	}
 	return false;
@@ -76,8 +89,7 @@ __noinline int frame_responses(struct __sk_buff *skb, struct work *w)
 
 	if (!w)
 		return 0;
-	w->window.length = 0;
-	window_open(skb, w, w->response.next - w->packet.segment.seq);
+	window_none(w);
 	if (!response_at_once(skb, w))
 		bpf_loop(FRAME_STEPS, response_step, &feed, 0);
 	window_wipe(w);

@@ -2,7 +2,7 @@
 /*
  * What the limits of a request are to its subjects: looked up once, and copied. So are a limit's penalty and how many subjects may be
  * new to it. The agent replaces them at any time, and what is copied in the midst of that does not fit its seal
- * (include/weir/limit/seal.h): it is looked up again. A limit's terms that have the seal of what was copied for the request before are
+ * (include/weir/base/seal.h): it is looked up again. A limit's terms that have the seal of what was copied for the request before are
  * the same, and are not copied again.
  */
 #ifndef WEIR_BPF_TERMS_H

@@ -81,6 +81,13 @@ __noinline int window_load(struct __sk_buff *skb, struct work *w, __u32 at)
 	return w && window_fill(skb, w, at);
 }
 
+/* Nothing of a packet has been read to it yet. */
+static __always_inline void window_none(struct work *w)
+{
+	w->window.at = 0;
+	w->window.length = 0;
+}
+
 /* All of it, whatever was read to it. */
 static __always_inline void window_clear(struct work *w)
 {

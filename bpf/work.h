@@ -8,6 +8,7 @@
 #include "weir/conn/hold.h"
 #include "weir/http/attributes.h"
 #include "weir/http/event.h"
+#include "weir/http/head_cache.h"
 #include "weir/http/identity.h"
 #include "weir/http/window.h"
 
@@ -81,6 +82,16 @@ struct explaining {
 	struct weir_explained answer;
 };
 
+/* The head that the packet's payload begins with, to the cache of heads. */
+struct head {
+	__u64 key;    /* 0: it has none, or is not looked for */
+	__u64 seal;   /* of how a request is read */
+	__u64 digest; /* of the request that was found; 0: it is not known */
+	struct weir_cache_wait wait;
+	__u32 recalled; /* it was found, and its end is next */
+	__u32 pad;
+};
+
 /* The packet that is written over the one in hand. */
 struct reply {
 	struct weir_segment segment;
@@ -118,6 +129,7 @@ struct work {
 	struct weir_response_reader response;
 	struct weir_hold_reader hold;
 	struct event_body event;
+	struct head head;
 	struct weir_socket socket;
 	struct weir_listen_queue queue;
 	struct entries entry;

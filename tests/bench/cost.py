@@ -93,6 +93,8 @@ def packets(lines, pace):
     on_way = {packet: ns for packet, ns in bare.items() if packet not in at_hold}
     exchange, exchange_rows = exchanges(lines, bare[READ_AT_SOCKET])
     reading = [reading_row(line) for line in lines if "reading" in line]
+    others = [row for row in reading if row[0] in ("the request, if each is another one", "its answer, if each is another one")]
+    both = [row for row in reading if row[0] in ("the request", "its answer")]
     few, *_, many = crowds = among(pace.test_runs)
     text = f"""## What one packet costs
 
@@ -110,11 +112,12 @@ nothing and is run like that: the least of many, ns. At the socket, a request co
 
 {table(["limits", "request at ingress", "at the socket", "answer at egress", "all"], exchange_rows)}
 The heads of the two read by the same functions, and nothing else, in the same way; and above a program that finds the memory and the
-connection, as weir's programs have by then, and reads nothing.
+connection, as weir's programs have by then, and reads nothing. A head that comes again is in [the cache](architecture.md#heads-that-come-again).
 
 {table(["head", "ns", "above finding, ns"], reading)}"""
     return text, {
-        "exchange": exchange[2], "reading": sum(ns for _, ns, _ in reading), "reading, found": sum(ns for _, _, ns in reading),
+        "exchange": exchange[2], "reading": sum(ns for _, ns, _ in both), "reading, found": sum(ns for _, _, ns in both),
+        "reading, others": sum(ns for _, ns, _ in others),
         "foreign": max(ns for packet, ns in on_way.items() if packet == "UDP" or "another port" in packet),
         "acknowledgement": max(ns for packet, ns in on_way.items() if packet.startswith("pure ACK")),
         "acknowledgement, many": many["ns"] - many["look_up_ns"], "look-ups": max(few["look_ups"], many["look_ups"]),

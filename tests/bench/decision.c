@@ -385,6 +385,26 @@ static void measure_rules(__u32 rules, __u32 keys)
 	done(many_rules_unset(dp, &error));
 }
 
+#define KUBECTL_TEXT(host)                                                             \
+	"GET /api/v1/namespaces/default/pods?limit=500 HTTP/1.1\r\nHost: " host "\r\n" \
+	"User-Agent: kubectl/v1.31.0 (linux/amd64) kubernetes/9edcffc\r\n"             \
+	"Accept: application/json;as=Table;v=v1;g=meta.k8s.io,application/json\r\n"    \
+	"Accept-Encoding: gzip\r\nX-Remote-User: alice\r\n\r\n"
+
+static void measure_readings(__u32 times_each)
+{
+	measure_reading("the request", false, USER_TEXT, times_each);
+	measure_reading("its answer", true, NGINX_RESPONSE, times_each);
+	measure_reading("the request, if each is another one", false,
+			"GET / HTTP/1.1\r\nHost: #####\r\nX-Remote-User: u0000000\r\n\r\n", times_each);
+	measure_reading("its answer, if each is another one", true,
+			"HTTP/1.1 200 OK\r\nServer: nginx/1.22.1\r\nDate: Fri, 20 Nov 2026 ##:##:## GMT\r\n"
+			"Content-Type: text/plain\r\nContent-Length: 0\r\nConnection: keep-alive\r\n\r\n",
+			times_each);
+	measure_reading("kubectl's, with a user", false, KUBECTL_TEXT("127.0.0.1:8001"), times_each);
+	measure_reading("kubectl's, if each is another one", false, KUBECTL_TEXT("127.0.0.1:####"), times_each);
+}
+
 static void set_up(void)
 {
 	struct weir_server server = server_plain();
@@ -411,10 +431,8 @@ int main(int argc, char **argv)
 	measure_refusal("a request that is refused, and its 429");
 	measure_heads();
 	measure_exchanges();
-	if (strstr("reading", only)) {
-		measure_reading("the request", false, USER_TEXT, packets * EXCHANGES);
-		measure_reading("its answer", true, NGINX_RESPONSE, packets * EXCHANGES);
-	}
+	if (strstr("reading", only))
+		measure_readings(packets * EXCHANGES);
 	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys) && strstr("keys", only); i++)
 		measure_decisions(keys[i]);
 	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys) && strstr("rules", only); i++)

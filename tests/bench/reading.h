@@ -10,6 +10,8 @@
  * in any case), and with one that does nothing. Each is run once at a time, so many times; of each the least counts:
  *
  *   {"reading": NAME, "ns": LEAST, "unread_ns": LEAST, "empty_ns": LEAST}
+ *
+ * Each # in the head stands for a digit of which round it is: without any, it is the same head each time, which is in weir's cache.
  */
 void measure_reading(const char *name, bool from_server, const char *head, __u32 times);
 

@@ -8,6 +8,7 @@
 
 #include "tests/bench/bpf/bench.skel.h"
 #include "weir.skel.h"
+#include "weir/http/digest.h"
 
 static struct bench_bpf *bench;
 
@@ -35,10 +36,13 @@ static void be_of_kind(const struct bpf_program *other)
 
 void turned_open(void)
 {
+	static const __u64 seed[2] = { 1, 2 };
+
 	bench = bench_bpf__open();
 	if (!bench)
 		die("the benchmark's programs", errno);
 	share_maps(bench->obj);
+	weir_digest_keys_make((struct weir_digest_keys *)bench->rodata_keys->digest_keys, seed);
 	be_of_kind(dp->skeleton->progs.weir_ingress);
 	if (bench_bpf__load(bench))
 		die("the benchmark's programs", errno);

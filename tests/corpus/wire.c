@@ -161,7 +161,8 @@ static void weir_gets(struct wire *w, const struct piece *p)
 	action = weir_conn_begin_client(&w->conn, busy_there(&w->conn, &w->busy), &nobody, &g, &r, &why);
 	if (action == WEIR_FRAME) {
 		feed(w, &g, &r);
-		weir_request_reader_end(&r, &digest_keys, &g);
+		weir_request_reader_digest(&r, &digest_keys);
+		weir_request_reader_end(&r, &g);
 		action = kept_commit_client(&w->conn, &w->busy, &g, &r, &why);
 		if (action == WEIR_CUT)
 			passed.to = offset_of(r.start);

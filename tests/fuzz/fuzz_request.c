@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* A client's stream, requests one after the other: byte by byte, and again with everything skipped that may be. */
+#include "weir/http/head_cache.h"
 #include "weir/http/lines_ahead.h"
 
 #include "../window.h"
@@ -77,6 +78,20 @@ static size_t take_line(struct weir_request *r, struct weir_window *window, cons
 	return n;
 }
 
+/* The head's last LF is next: reads the head from the cache, if that takes it. What is there already is another head's. */
+static void recall(struct weir_request *r, size_t start, size_t used)
+{
+	static struct weir_request cached;
+
+	if (r->framing.state != WEIR_AT_END_LF || used - start >= WEIR_CACHE_MAX ||
+	    !weir_cache_takes_request(r, start, used))
+		return;
+	weir_cache_copy_request(&cached, r);
+	restart(r);
+	weir_cache_copy_request(r, &cached);
+	assert(r->framing.position == used - start);
+}
+
 /* step 0: never skips; cut: no line is read in place that lies on both sides of it, 0: none at all */
 static void run(struct outcome *o, const uint8_t *data, size_t size, size_t step, size_t cut)
 {
@@ -94,6 +109,8 @@ static void run(struct outcome *o, const uint8_t *data, size_t size, size_t step
 		n = cut ? take_line(r, &window, data, o->used, o->used < cut ? cut : size) : 0;
 		if (!n && step)
 			n = take(r, data + o->used, left < step ? left : step, &event);
+		if (!n && cut && data[o->used] == '\n')
+			recall(r, start, o->used);
 		if (!n)
 			event = weir_request_byte(r, &reading, data[o->used]);
 		o->used += n ? n : 1;

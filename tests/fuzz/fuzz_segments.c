@@ -436,7 +436,8 @@ static void feed(struct job *j, bool refuse)
 		if (r->held || r->lost != WEIR_REASON_NONE || (r->shed && weir_request_ended(&r->request)))
 			break;
 	}
-	weir_request_reader_end(r, &digest_keys, g);
+	weir_request_reader_digest(r, &digest_keys);
+	weir_request_reader_end(r, g);
 	r->answer = (struct weir_answer_choice){ .length = ANSWER, .kind = WEIR_ANSWER_KEEP };
 	if (r->must_close || !weir_request_ended(&r->request) || seq_before(r->next, end))
 		r->answer.kind = WEIR_ANSWER_CLOSE;

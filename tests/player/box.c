@@ -226,7 +226,8 @@ static void box_feed_client(struct world *w, struct box_job *j)
 		if (r->held || r->lost != WEIR_REASON_NONE || (r->shed && weir_request_ended(&r->request)))
 			break;
 	}
-	weir_request_reader_end(r, &digest_keys, &p->g);
+	weir_request_reader_digest(r, &digest_keys);
+	weir_request_reader_end(r, &p->g);
 	if (r->lost != WEIR_REASON_NONE)
 		box_reject(w, j);
 	if (r->shed)

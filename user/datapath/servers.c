@@ -27,6 +27,7 @@ static int write_locked(struct datapath *dp, __u32 slot, const struct weir_serve
 	int ret = datapath_server_read(dp, slot, &there, err);
 
 	whole.newcomers_seal = weir_newcomers_seal(&whole.newcomers, slot);
+	whole.reading.seal = weir_reading_seal(&whole.reading);
 	/* Whether a server is traced, and looked at, is said by datapath_trace_until() and datapath_look() alone, perhaps just now. */
 	if (whole.flags) {
 		whole.trace_until_ns = there.trace_until_ns;

@@ -59,7 +59,7 @@
 #include "weir/limit/width.h"
 
 #ifndef WEIR_ABI_VERSION /* a test has an agent of another version */
-#define WEIR_ABI_VERSION 22
+#define WEIR_ABI_VERSION 23
 #endif
 
 #define WEIR_SUBJECT_OVERFLOW (~0ULL)
@@ -217,7 +217,7 @@ struct weir_server {
 	__u32 retry_max_s;		    /* the longest Retry-After; 0: WEIR_RETRY_MAX_S */
 	__u32 hold_max_s;		    /* the longest that a connection is held for; 0: WEIR_TURN_HOLD_MAX_S */
 };
-WEIR_ASSERT_SIZE(struct weir_server, 536);
+WEIR_ASSERT_SIZE(struct weir_server, 544);
 
 WEIR_INLINE __u64 weir_newcomers_seal(const struct weir_rate_history *newcomers, __u32 server)
 {

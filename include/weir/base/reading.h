@@ -3,6 +3,7 @@
 #ifndef WEIR_BASE_READING_H
 #define WEIR_BASE_READING_H
 
+#include "weir/base/seal.h"
 #include "weir/base/types.h"
 
 #define WEIR_TOKEN_MAX 24 /* bytes of a token that are kept */
@@ -65,8 +66,15 @@ struct weir_reading {
 	__u8 tenant;				/* enum weir_tenant */
 	__u8 tenant_segments;			/* n */
 	__u8 pad;
+	__u64 seal; /* weir_reading_seal(): heads that were read so are known by it (head_cache.h); 0: none is kept */
 };
-WEIR_ASSERT_SIZE(struct weir_reading, 248);
+WEIR_ASSERT_SIZE(struct weir_reading, 256);
+
+/* Of all that stands before the seal. */
+WEIR_INLINE __u64 weir_reading_seal(const struct weir_reading *how)
+{
+	return weir_seal(how, __builtin_offsetof(struct weir_reading, seal), 0);
+}
 
 /* text: lower case. -1: longer than a word can be; the word is untouched then. */
 WEIR_INLINE int weir_word_set(struct weir_word *word, const char *text, __u32 length)

@@ -209,11 +209,21 @@ WEIR_INLINE __u32 weir_request_reader_take(struct weir_request_reader *r, __u64 
 	return n;
 }
 
-/* All bytes of the segment have been fed, or could not be read. A FIN behind them must not end a head. */
-WEIR_INLINE void weir_request_reader_end(struct weir_request_reader *r, const struct weir_digest_keys *keys,
-					 const struct weir_segment *g)
+/* Has one request's head been read, and nothing behind the request? It goes on. */
+WEIR_INLINE bool weir_request_reader_has_one(const struct weir_request_reader *r)
+{
+	return r->heads == 1 && !r->digest && !r->shed && !r->held && r->lost == WEIR_REASON_NONE;
+}
+
+/* All bytes of the segment have been fed, or could not be read: to be called before _end(). */
+WEIR_INLINE void weir_request_reader_digest(struct weir_request_reader *r, const struct weir_digest_keys *keys)
 {
 	weir_request_digest_to(&r->request, keys, &r->digest);
+}
+
+/* A FIN behind the segment's bytes must not end a head. */
+WEIR_INLINE void weir_request_reader_end(struct weir_request_reader *r, const struct weir_segment *g)
+{
 	if (weir_segment_has(g, WEIR_TCP_FIN) && r->next == g->seq + g->len && r->lost == WEIR_REASON_NONE &&
 	    !r->shed && !r->held && weir_head_is_open(&r->preamble, &r->request))
 		r->lost = WEIR_HEAD_CUT;

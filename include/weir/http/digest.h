@@ -18,7 +18,7 @@
 #include "weir/base/subject.h"
 #include "weir/base/types.h"
 
-#define WEIR_DIGEST_WORDS 48
+#define WEIR_DIGEST_WORDS 64
 
 /* Also of the two sums themselves. */
 struct weir_digest {

@@ -7,10 +7,10 @@
 #define WEIR_LIMIT_LIMIT_H
 
 #include "weir/base/groups.h"
+#include "weir/base/seal.h"
 #include "weir/base/types.h"
 #include "weir/limit/backoff_policy.h"
 #include "weir/limit/rate.h"
-#include "weir/limit/seal.h"
 
 /* They have names of their own, too. */
 enum weir_builtin_limit {

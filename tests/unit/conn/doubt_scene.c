@@ -58,7 +58,8 @@ static void feed(struct doubt_scene *s, const struct weir_segment *g, const char
 		if (!r->shed && s->serves_bodies && weir_request_has_body(&r->request))
 			weir_request_reader_doubt_body(r);
 	}
-	weir_request_reader_end(r, &digest_keys, g);
+	weir_request_reader_digest(r, &digest_keys);
+	weir_request_reader_end(r, g);
 	r->answer = (struct weir_answer_choice){ .length = 100, .kind = WEIR_ANSWER_KEEP };
 }
 

@@ -5,8 +5,8 @@
  * copies it, and looks it up again if the copy does not fit its seal. Parts of two values fit by chance, once in 2^64, and so does
  * another key's value.
  */
-#ifndef WEIR_LIMIT_SEAL_H
-#define WEIR_LIMIT_SEAL_H
+#ifndef WEIR_BASE_SEAL_H
+#define WEIR_BASE_SEAL_H
 
 #include "weir/base/types.h"
 
