@@ -46,12 +46,8 @@ static __always_inline enum weir_reason refuse(struct work *w)
 	if (why != WEIR_MID_STREAM) /* which counts connections */
 		w->tally.unanswered_why = why;
 	undo_decision(&w->decision);
-	if (why != WEIR_SERVER_CLOSED) {
-		r->held = 1;
-		return WEIR_REASON_NONE;
-	}
-	request_passed(w);
-	return WEIR_PASSED;
+	r->held = 1;
+	return WEIR_REASON_NONE;
 }
 
 __noinline int attributes_begin(struct work *w)

@@ -6,6 +6,7 @@ import time
 import pytest
 
 from lib.process import eventually
+from lib.server import EchoServer
 
 pytestmark = pytest.mark.together
 
@@ -115,3 +116,37 @@ def test_untranslated_connections_are_forgotten(site):
     eventually(lambda: site.status()["connections"] == 0, "closed connections are forgotten")
     metrics = site.weir.metrics()
     assert metrics["weir_connections_opened_total"]["web",] == metrics["weir_connections_closed_total"]["web",] == 5
+
+
+class HalfClosing(EchoServer):
+    """Ends its side with its first answer, and still takes requests."""
+
+    def answer(self, connection, request):
+        if len(self.requests) > 1:
+            return True
+        keep = super().answer(connection, request)
+        connection.socket.shutdown(socket.SHUT_WR)
+        return keep
+
+
+@pytest.mark.parametrize("burst", [1, 2, 3])
+@pytest.mark.parametrize("at_once", [1, 4])
+def test_requests_to_a_server_that_has_ended_its_side(world, burst, at_once):
+    """No answer would fit any more. What is over the limit does not come to the server."""
+    place = world.veth()
+    server = HalfClosing(place.server_ns, place.address, world.port())
+    world.at_end(server.close)
+    site = world.site(place, server)
+    site.attach()
+    site.limit("user", burst=burst)
+    client = site.client()
+    assert client.get("/first") == 200
+    client.expect_end()
+    for _ in range(4):
+        client.send(client.head("/more") * at_once)
+    eventually(lambda: site.unanswered().get("server_closed", 0) > 0, "one of them waits")
+    eventually(lambda: server.served() >= burst, "what is within the limit is served")
+    assert server.served() == burst
+    site.limit("user", qps=100, burst=100)
+    eventually(lambda: server.served() == 1 + 4 * at_once, "the others come when they may")
+    client.close()

@@ -403,7 +403,7 @@ static void decide(struct job *j, uint32_t end, bool refuse)
 	enum weir_reason why_not = r->heads ? WEIR_PIPELINED : r->why_not;
 	bool full = !r->again && weir_request_reader_full(r);
 
-	if (!full && (r->again || !refuse || why_not == WEIR_SERVER_CLOSED))
+	if (!full && (r->again || !refuse))
 		tell(j, end);
 	else if (!full && why_not == WEIR_REASON_NONE)
 		r->shed = 1;

@@ -155,7 +155,7 @@ static void box_decide(struct world *w, struct box_job *j, __u32 head_end)
 		r->held = 1;
 	else if (why_not == WEIR_REASON_NONE)
 		r->shed = random_chance(&w->net.random, o->shed) || (j->id < 64 && o->shed_mask >> j->id & 1);
-	else if (why_not != WEIR_SERVER_CLOSED)
+	else
 		r->held = random_chance(&w->net.random, why_not == WEIR_SPLIT_HEAD ? o->hold / 2 : o->hold);
 	if (!r->shed && !r->held)
 		weir_request_reader_passed(r);

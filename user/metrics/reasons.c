@@ -98,7 +98,7 @@ static const struct {
 	{ METRICS_UNANSWERED, "pipelined",
 	  "An earlier request of the connection has no answer yet, or stands in the same packet." },
 	{ METRICS_UNANSWERED, "server_closed",
-	  "The server has closed the connection. The request passes, and the server answers it with a RST." },
+	  "The server has ended its side of the connection: no answer would fit behind that. The request waits until its limit admits it." },
 	{ METRICS_UNANSWERED, "unacked", "The client or the server has not acknowledged everything that came before." },
 	{ METRICS_UNANSWERED, "packet_surgery", "The kernel did not let weir rewrite the packet into the answer." },
 	{ METRICS_PACKET, "answered", "A 429 was sent and the connection stays open." },
