@@ -180,7 +180,6 @@ int server_named(const struct agent *agent, const char *name, struct error *err)
 	if (slot < 0)
 		return name ? state_unknown(&agent->state, name, err) : slot;
 	if (agent->state.servers[slot]->draining)
-		return error_set(err, -EBUSY, "server \"%s\" is detached and draining",
-				 agent->state.servers[slot]->name);
+		return state_draining(agent->state.servers[slot], err);
 	return slot;
 }

@@ -120,9 +120,7 @@ static int add_fresh(struct plan *plan, const struct state *state, json_t *throt
 
 static int check_draining(const struct state *state, int slot, struct error *err)
 {
-	if (!state->servers[slot]->draining)
-		return 0;
-	return error_set(err, -EBUSY, "server \"%s\" is detached and draining", state->servers[slot]->name);
+	return state->servers[slot]->draining ? state_draining(state->servers[slot], err) : 0;
 }
 
 static int server_of_throttle(struct plan *plan, const struct state *state, json_t *throttle, const char *name,

@@ -49,7 +49,7 @@ static int pause_all(struct agent *agent, bool paused, json_t *names, struct err
 			return error_after(names, ret, err);
 		json_array_append_new(names, json_string(server->name));
 	}
-	return json_array_size(names) ? 0 : error_set(err, -ENOENT, "no server is attached");
+	return json_array_size(names) ? 0 : server_named(agent, NULL, err);
 }
 
 static void tell_failed(const struct agent *agent, json_t *names, json_t *result)

@@ -75,6 +75,15 @@ int state_unknown(const struct state *state, const char *name, struct error *err
 	return error_set(err, -ENOENT, "there is no server \"%s\"", name);
 }
 
+int state_draining(const struct server *server, struct error *err)
+{
+	return error_set(
+		err, -EBUSY,
+		"server \"%s\" is detached and draining, so none of its requests are limited any more. It can be attached again when its "
+		"translated connections have ended (\"weir detach %s --force\" resets them)",
+		server->name, server->name);
+}
+
 /* Appends ", NAME" for each server that is not draining, as far as it fits. */
 static void list_names(const struct state *state, char *text, size_t size)
 {
@@ -142,13 +151,12 @@ int state_check(const struct state *state, const struct server *server, struct e
 
 		if (!other || other == server)
 			continue;
+		if (strcmp(other->name, server->name) == 0 && other->draining)
+			return state_draining(other, err);
 		if (strcmp(other->name, server->name) == 0)
 			return error_set(
 				err, -EEXIST,
-				other->draining ?
-					"server \"%s\" is draining: it can be attached again when its "
-					"translated connections have ended, or after a detach --force" :
-					"server \"%s\" is attached already: to change its options, apply a Throttle (weir export, weir apply)",
+				"server \"%s\" is attached already: to change its options, apply a Throttle (weir export, weir apply)",
 				server->name);
 		shared = other->netns_cookie == server->netns_cookie ? shared_listen(server, other) : NULL;
 		if (shared) {

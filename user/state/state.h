@@ -132,9 +132,11 @@ int server_name_groups(struct server *server, struct error *err);
 int state_find(const struct state *state, const char *name);
 /* -ENOENT, and which one may be meant. */
 int state_unknown(const struct state *state, const char *name, struct error *err);
+/* -EBUSY, and the way out: one that is draining cannot be changed, or attached anew. */
+int state_draining(const struct server *server, struct error *err);
 /* The slot of the only server, besides such as are draining; err lists the servers otherwise. */
 int state_find_only(const struct state *state, struct error *err);
-/* May this server stand beside the others? -EEXIST names both when two have one name or one listener. */
+/* May this server stand beside the others? -EEXIST names both when two have one name or one listener; -EBUSY: state_draining(). */
 int state_check(const struct state *state, const struct server *server, struct error *err);
 void state_clear(struct state *state);
 
