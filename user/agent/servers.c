@@ -163,14 +163,16 @@ int server_end(struct agent *agent, int slot, struct error *err)
 	return ret;
 }
 
-bool server_tell_failed(const struct agent *agent, int slot, json_t *result)
+void server_tell_failed(const struct agent *agent, int slot, json_t *result)
 {
+	const char *name = agent->state.servers[slot]->name;
+
 	if (agent->servers[slot].in_force || !agent->servers[slot].tried)
-		return false;
+		return;
+	list_append(result, "not_in_force", json_string(name));
 	list_append(result, "warnings",
-		    json_sprintf("server \"%s\" is not in force, and the kernel has what it had before: %s",
-				 agent->state.servers[slot]->name, agent->servers[slot].problem.text));
-	return true;
+		    json_sprintf("server \"%s\" is not in force, and the kernel has what it had before: %s", name,
+				 agent->servers[slot].problem.text));
 }
 
 int server_named(const struct agent *agent, const char *name, struct error *err)

@@ -18,8 +18,8 @@ int server_sync(struct net *net, int slot, struct error *err);
 int server_end(struct agent *agent, int slot, struct error *err);
 /* Forgets what is so only of one that is in force. */
 void server_out_of_force(struct agent *agent, int slot);
-/* Warns the client who changes a server that could not be put in force: the kernel has what it had. Returns whether it is such a one. */
-bool server_tell_failed(const struct agent *agent, int slot, json_t *result);
+/* Warns the client who changes a server that could not be put in force: the kernel has what it had. Its name comes into not_in_force. */
+void server_tell_failed(const struct agent *agent, int slot, json_t *result);
 /* The slot that a command names, or the only one there is. -ENOENT; -EBUSY when it is draining. */
 int server_named(const struct agent *agent, const char *name, struct error *err);
 

@@ -171,6 +171,17 @@ void cli_parse_plain(const struct command *command, const char **argument, int a
 	cli_parse(command, parse_argument, argument, argc, argv);
 }
 
+bool cli_is_not_in_force(json_t *result, const char *server)
+{
+	json_t *name;
+	size_t i;
+
+	json_array_foreach (json_object_get(result, "not_in_force"), i, name)
+		if (!strcmp(json_string_value(name) ?: "", server))
+			return true;
+	return false;
+}
+
 void cli_print_refuses_not(json_t *result)
 {
 	CLEANUP_FREE char *why = output_visible(cli_text(result, "refuses_not"));

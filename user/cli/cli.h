@@ -8,6 +8,7 @@
 
 #include <argp.h>
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "weir/base/types.h"
 
@@ -90,6 +91,8 @@ void cli_too_many(const struct argp_state *state, const char *word);
 
 /* Prints "weir: warning: ..." on stderr for each of a result's `warnings`; about: what they are about, or "". */
 void cli_warn(json_t *result, const char *about);
+/* Is this one of the servers that could not be put in force? What a command did is saved then, and changes nothing yet. */
+bool cli_is_not_in_force(json_t *result, const char *server);
 /* Ends a line that says what was done: limits may be in force, and refuse nobody inside the server. */
 void cli_print_refuses_not(json_t *result);
 /* A line of its own: what `auto` has chosen, if the result says it. */

@@ -284,7 +284,7 @@ static int print_set(json_t *result)
 static int print_deleted(json_t *result)
 {
 	print_limit(result, "deleted");
-	putchar('\n');
+	puts(cli_is_not_in_force(result, cli_text(result, "server")) ? "; the server is not in force" : "");
 	cli_warn(result, "");
 	return ferror(stdout);
 }

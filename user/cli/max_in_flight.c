@@ -54,11 +54,13 @@ static void print_number(json_int_t n)
 
 static int print_set(json_t *result)
 {
+	bool waits = cli_is_not_in_force(result, cli_text(result, "server"));
+
 	printf("server \"%s\": ", cli_text(result, "server"));
 	print_number(cli_number(result, "read_only"));
 	fputs(" read-only and ", stdout);
 	print_number(cli_number(result, "mutating"));
-	puts(" mutating requests may be in flight");
+	printf(" mutating requests may be in flight%s\n", waits ? ", once it is in force" : "");
 	cli_warn(result, "");
 	return ferror(stdout);
 }

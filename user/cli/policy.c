@@ -244,6 +244,7 @@ int cli_delete(const struct command *command, int argc, char **argv)
 
 	cli_parse(command, policy_parse_option, &words, argc, argv);
 	result = policy_call("delete", &words);
+	cli_warn(result, "");
 	return result ? cli_print(result, print_changes) : 1;
 }
 

@@ -84,27 +84,17 @@ static const char *paused_or_resumed(bool paused, bool in_force)
 			"is not in force: the end of its pause is saved, and changes nothing yet";
 }
 
-static bool is_among(json_t *list, const json_t *text)
-{
-	const json_t *item;
-	size_t i;
-
-	json_array_foreach (list, i, item)
-		if (json_equal(item, text))
-			return true;
-	return false;
-}
-
 static int print_paused(json_t *result)
 {
 	bool paused = json_is_true(json_object_get(result, "paused"));
-	json_t *failed = json_object_get(result, "not_in_force");
-	json_t *name;
+	json_t *server;
 	size_t i;
 
-	json_array_foreach (json_object_get(result, "servers"), i, name)
-		printf("server \"%s\" %s\n", json_string_value(name),
-		       paused_or_resumed(paused, !is_among(failed, name)));
+	json_array_foreach (json_object_get(result, "servers"), i, server) {
+		const char *name = json_string_value(server);
+
+		printf("server \"%s\" %s\n", name, paused_or_resumed(paused, !cli_is_not_in_force(result, name)));
+	}
 	cli_warn(result, "");
 	return ferror(stdout);
 }
@@ -154,16 +144,24 @@ static void print_still_dry(json_t *result, const char *limit)
 		printf("weir limit set %s --enforce --server %s\n", limit, cli_text(result, "server"));
 }
 
+/* As paused_or_resumed() */
+static const char *dry_or_not(json_t *result, bool on)
+{
+	if (cli_is_not_in_force(result, cli_text(result, "server")))
+		return on ? "is not in force: its dry run is saved, and changes nothing yet" :
+			    "is not in force: the end of its dry run is saved, and changes nothing yet";
+	if (on)
+		return "is in a dry run: nothing is refused";
+	return *cli_text(result, "refuses_not") ? "is in no dry run" : "enforces its limits";
+}
+
 static int print_dry_run(json_t *result)
 {
 	bool on = json_is_true(json_object_get(result, "dry_run"));
 	json_t *limit;
 	size_t i;
 
-	printf("server \"%s\" %s", cli_text(result, "server"),
-	       on				? "is in a dry run: nothing is refused" :
-	       *cli_text(result, "refuses_not") ? "is in no dry run" :
-						  "enforces its limits");
+	printf("server \"%s\" %s", cli_text(result, "server"), dry_or_not(result, on));
 	cli_print_refuses_not(result);
 	cli_print_inside(result);
 	if (!on)

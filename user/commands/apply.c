@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "agent/inside.h"
+#include "agent/servers.h"
 #include "apply/plan.h"
 #include "base/cleanup.h"
 #include "commands/commands.h"
@@ -64,6 +65,14 @@ static json_t *lanes_inside(struct agent *agent, const struct plan *plan)
 	return list;
 }
 
+/* What a command has changed of a server alone that could not be put in force. */
+static void tell_failed(const struct agent *agent, const struct plan *plan, json_t *result)
+{
+	for (size_t i = 0; i < plan->n; i++)
+		if (!plan->servers[i].ends)
+			server_tell_failed(agent, plan->servers[i].slot, result);
+}
+
 static void warn(json_t *list, const struct planned *p, const char *text)
 {
 	if (text)
@@ -116,6 +125,7 @@ int agent_apply(struct agent *agent, json_t *arguments, json_t **result, struct 
 	json_object_set(*result, "levels", levels);
 	json_object_set_new(*result, "inside", lanes_inside(agent, &plan));
 	json_object_set_new(*result, "warnings", warnings(agent, &plan));
+	tell_failed(agent, &plan, *result);
 	return 0;
 }
 
@@ -141,5 +151,6 @@ int agent_delete(struct agent *agent, json_t *arguments, json_t **result, struct
 		return ret;
 	plan_log(&plan, "");
 	*result = plan_to_json(&plan, false);
+	tell_failed(agent, &plan, *result);
 	return 0;
 }

@@ -5,7 +5,6 @@
 #include "agent/servers.h"
 #include "agent/unsaved.h"
 #include "base/cleanup.h"
-#include "base/json_list.h"
 #include "base/log.h"
 #include "commands/commands.h"
 #include "policy/policy.h"
@@ -58,8 +57,7 @@ static void tell_failed(const struct agent *agent, json_t *names, json_t *result
 	size_t i;
 
 	json_array_foreach (names, i, name)
-		if (server_tell_failed(agent, state_find(&agent->state, json_string_value(name)), result))
-			list_append(result, "not_in_force", json_incref(name));
+		server_tell_failed(agent, state_find(&agent->state, json_string_value(name)), result);
 }
 
 static int pause_or_resume(struct agent *agent, bool paused, json_t *arguments, json_t **result, struct error *err)
