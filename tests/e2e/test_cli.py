@@ -314,6 +314,11 @@ def test_what_limit_set_says(site):
     end = "weir limit set user --enforce --server web"
     assert said == f'server "web": limit user is set, in a dry run: it refuses nothing; "{end}" ends that\n'
     assert site.weir(*end.split()[1:]) == f'server "web": limit user {nothing}'
+    for begin, why, end in (("pause",), "paused", "weir resume web"), (("dry-run", "web", "on"), "in a dry run", "weir dry-run web off"):
+        site.weir(*begin)
+        assert site.weir(*words, "user", "--qps", 6) == (
+            f'server "web": limit user is set; the server is {why}: nothing is refused; "{end}" ends that\n')
+        site.weir(*end.split()[1:])
 
 
 def test_status(site):

@@ -288,7 +288,7 @@ def test_dry_run_in_place(world):
     assert site.weir("limit", "set", "user", "--qps", 0, "--burst", 2) == 'server "web": limit user is set, and enforced\n'
     site.weir("dry-run", "web", "on")
     assert site.weir("limit", "set", "user", "--qps", 0, "--burst", 2) == (
-        'server "web": limit user is set; the server is in a dry run: nothing is refused\n')
+        'server "web": limit user is set; the server is in a dry run: nothing is refused; "weir dry-run web off" ends that\n')
     assert passes(client.drive(1)) == 1
     site.check(passed=2, shed=4, dry_run_shed=4)
     (use,) = site.status()["top"]

@@ -291,6 +291,7 @@ CHANGED_LATER = {
     ("dry-run", "web", "on"): f'server "web" is not in force: its dry run {NOTHING_YET}',
     ("dry-run", "web", "off"): f'server "web" is not in force: the end of its dry run {NOTHING_YET}',
     ("limit", "set", "total", "--qps", 1000, "--burst", 1000): 'server "web": limit total is set; the server is not in force',
+    ("limit", "set", "total", "--dry-run"): 'server "web": limit total is set, in a dry run; the server is not in force',
     ("limit", "delete", "total"): 'server "web": limit total is deleted; the server is not in force',
     ("max-in-flight", "--read-only", 5):
         'server "web": 5 read-only and any number of mutating requests may be in flight, once it is in force',

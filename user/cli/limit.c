@@ -244,17 +244,31 @@ static void print_limit(json_t *result, const char *became)
 	       subject && *subject ? " " : "", subject ?: "", became);
 }
 
+/* No command ends what it waits for. */
+static bool waits_for_server(json_t *result)
+{
+	const char *mode = cli_text(result, "server_mode");
+
+	return strcmp(mode, "failed") == 0 || strcmp(mode, "starting") == 0;
+}
+
+static bool is_in_dry_run(json_t *result)
+{
+	return strcmp(cli_text(result, "mode"), "dry-run") == 0;
+}
+
 /* Whoever sets a limit is told whether it refuses. */
 static const char *became(json_t *result)
 {
 	const char *server_mode = cli_text(result, "server_mode");
 
-	if (strcmp(cli_text(result, "mode"), "dry-run") == 0)
+	if (waits_for_server(result))
+		return is_in_dry_run(result) ? "set, in a dry run; the server is not in force" :
+					       "set; the server is not in force";
+	if (is_in_dry_run(result))
 		return "set, in a dry run: it refuses nothing";
 	if (strcmp(server_mode, "dry-run") == 0)
 		return "set; the server is in a dry run: nothing is refused";
-	if (strcmp(server_mode, "failed") == 0 || strcmp(server_mode, "starting") == 0)
-		return "set; the server is not in force";
 	if (strcmp(server_mode, "paused") == 0)
 		return "set; the server is paused: nothing is refused";
 	if (strcmp(cli_text(result, "lane"), "hold") == 0)
@@ -266,14 +280,27 @@ static const char *became(json_t *result)
 		       "set, and enforced";
 }
 
+/* Why it refuses nothing is ended by a command each. */
+static void print_what_ends(json_t *result)
+{
+	const char *server = cli_text(result, "server"), *server_mode = cli_text(result, "server_mode");
+
+	if (waits_for_server(result))
+		return;
+	if (is_in_dry_run(result))
+		printf("; \"weir limit set %s --enforce --server %s\" ends that", cli_text(result, "limit"), server);
+	else if (strcmp(server_mode, "dry-run") == 0)
+		printf("; \"weir dry-run %s off\" ends that", server);
+	else if (strcmp(server_mode, "paused") == 0)
+		printf("; \"weir resume %s\" ends that", server);
+}
+
 static int print_set(json_t *result)
 {
 	char about[PARSE_NAME_SIZE + 16];
 
 	print_limit(result, became(result));
-	if (strcmp(cli_text(result, "mode"), "dry-run") == 0)
-		printf("; \"weir limit set %s --enforce --server %s\" ends that", cli_text(result, "limit"),
-		       cli_text(result, "server"));
+	print_what_ends(result);
 	cli_print_refuses_not(result);
 	cli_print_inside(result);
 	snprintf(about, sizeof(about), "limit \"%s\": ", cli_text(result, "limit"));
