@@ -106,6 +106,40 @@ def test_a_socket_of_a_cgroup_below(world, cgroups):
     ask_too_often(held)
 
 
+THROTTLE = """\
+apiVersion: weir/v1
+kind: Throttle
+metadata: {{name: {name}}}
+spec: {{listen: ['*:{port}'], netns: {netns}, hold: drop, cgroup: '{cgroup}'}}
+"""
+
+
+def test_each_cgroup_has_the_program_once(world, cgroups, tmp_path):
+    """A connection would be held and counted twice otherwise: however its cgroup, or the one above, is written."""
+    below = cgroups.service / "worker"
+    below.mkdir()
+    world.at_end(below.rmdir)
+    link = tmp_path / "service"
+    link.symlink_to(cgroups.service)
+    world.agent()
+
+    def attach(name, cgroup):
+        policy = tmp_path / "policy.yaml"
+        policy.write_text(THROTTLE.format(name=name, port=world.port(), netns=cgroups.place.server_ns.path, cgroup=cgroup))
+        done = world.weir.run("apply", "-f", policy)
+        assert done.returncode == 0, done
+        world.attached()
+
+    for worker in below, f"{link}/worker/":
+        attach("worker", worker)
+        for service in cgroups.service, f"{cgroups.service}/", f"{cgroups.root}//{cgroups.service.name}/./", link:
+            attach("service", service)
+            assert held_at(world) == {cgroups.service.stat().st_ino}, (worker, service)
+            world.weir("detach", "service")
+            assert held_at(world) == {below.stat().st_ino}
+        world.weir("detach", "worker")
+
+
 def test_http_of_a_socket_that_was_handed_over(cgroups):
     """What can be read is limited as ever, and what cannot is held."""
     site = cgroups.http(cgroups.manager)

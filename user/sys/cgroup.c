@@ -95,7 +95,7 @@ char *cgroup_root(void)
 }
 
 /* The id of a cgroup is the inode of its directory. */
-static __u64 id_of(const char *path)
+__u64 cgroup_id(const char *path)
 {
 	struct error err;
 	struct stat st;
@@ -105,7 +105,7 @@ static __u64 id_of(const char *path)
 
 bool cgroup_is_whole(const char *path)
 {
-	return id_of(path) == ID_OF_ROOT;
+	return cgroup_id(path) == ID_OF_ROOT;
 }
 
 static int open_by_id(int from, __u64 id)
@@ -134,14 +134,21 @@ char *cgroup_find(const char *from, __u64 id)
 	return n > 0 && n < (ssize_t)sizeof(path) ? strndup(path, n) : NULL;
 }
 
+static bool is_below(const char *path, const char *other)
+{
+	size_t length = strlen(other);
+
+	return strlen(path) > length && !strncmp(path, other, length) && path[length] == '/';
+}
+
 bool cgroup_has(const char *path, __u64 id)
 {
 	CLEANUP_FREE char *found = NULL, *whole = NULL;
-	__u64 own = id_of(path);
+	__u64 own = cgroup_id(path);
 
 	if (own == ID_OF_ROOT || (own && own == id))
 		return true;
 	found = own ? cgroup_find(path, id) : NULL;
 	whole = found ? realpath(path, NULL) : NULL;
-	return whole && cgroup_is_below(found, whole);
+	return whole && is_below(found, whole);
 }

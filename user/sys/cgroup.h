@@ -3,7 +3,6 @@
 #define WEIR_USER_SYS_CGROUP_H
 
 #include <stdbool.h>
-#include <string.h>
 
 #include "weir/abi/abi.h"
 
@@ -11,6 +10,9 @@
 
 /* Is this a directory of the cgroup2 hierarchy? */
 int cgroup_check(const char *path, struct error *err);
+
+/* One cgroup has many paths, and one id. 0: there is none at this path. */
+__u64 cgroup_id(const char *path);
 
 /* Where the whole cgroup2 hierarchy is mounted, or part of it, and not hidden by another mount; the caller frees it. NULL: nowhere. */
 char *cgroup_root(void);
@@ -23,12 +25,5 @@ char *cgroup_find(const char *from, __u64 id);
 
 /* Is the cgroup with this id the one at path, or below it? What cannot be found out is a no. */
 bool cgroup_has(const char *path, __u64 id);
-
-static inline bool cgroup_is_below(const char *path, const char *other)
-{
-	size_t length = strlen(other);
-
-	return strlen(path) > length && !strncmp(path, other, length) && path[length] == '/';
-}
 
 #endif

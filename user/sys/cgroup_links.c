@@ -92,10 +92,11 @@ int cgroup_links_take_over(const char *dir, const struct cgroup_program *program
 	return each_link(dir, &(struct visit){ .program = program, .err = err }, take_over);
 }
 
-static bool is_served_by_another(const char *const *cgroups, size_t n, size_t at)
+/* The program of a cgroup sees what is below it, too. One that saw a packet twice would count it twice. */
+static bool is_served_by_another(const char *const *cgroups, const __u64 *ids, size_t n, size_t at)
 {
 	for (size_t i = 0; i < n; i++) {
-		if (cgroup_is_below(cgroups[at], cgroups[i]))
+		if (ids[i] != ids[at] && cgroup_has(cgroups[i], ids[at]))
 			return true;
 	}
 	return false;
@@ -163,15 +164,18 @@ int cgroup_links_sync(const char *dir, struct cgroup_program *program, const cha
 {
 	const struct cgroup_program before = *program;
 	struct visit visit = { .program = program, .changes = changes };
+	__u64 ids[WEIR_MAX_SERVERS];
 	int ret = 0, failed;
 
 	if (n > WEIR_MAX_SERVERS)
 		return error_set(err, -ENOSPC, "%zu cgroups: at most %d can be held", n, WEIR_MAX_SERVERS);
 	program->n = 0;
+	for (size_t i = 0; i < n; i++)
+		ids[i] = cgroup_id(cgroups[i]);
 	for (size_t i = 0; i < n; i++) {
 		unsigned long long id = 0;
 
-		if (is_served_by_another(cgroups, n, i))
+		if (is_served_by_another(cgroups, ids, n, i))
 			continue;
 		failed = link_add(dir, program, cgroups[i], &before, &id, changes);
 		if (!id_among(program->ids, program->n, id))
