@@ -177,6 +177,20 @@ def test_files_without_an_object(weir, tmp_path):
     assert f"there is no object in {first}, {second}" in weir.refused("check", "-f", first, "-f", second)
 
 
+def test_a_directory_without_a_policy_file(weir, tmp_path):
+    (tmp_path / "notes.txt").write_text("# nothing\n")
+    for command, status in ("check", 1), ("apply", 1), ("delete", 1), ("diff", 2):
+        assert weir.refused(command, "-f", tmp_path, status=status) == (
+            f"weir: there is no policy file in {tmp_path}: of a directory, files are read whose names end in .yaml, .yml or .json")
+
+
+def test_stdin_that_is_closed(weir):
+    for command, status in ("check", 1), ("apply", 1), ("delete", 1), ("diff", 2):
+        words = ["sh", "-c", 'exec "$@" <&-', "sh", *map(str, weir.command(command, "-f", "-"))]
+        done = subprocess.run(words, env=weir.environment(), capture_output=True, text=True)
+        assert (done.returncode, done.stdout, done.stderr) == (status, "", "weir: stdin: it is closed\n")
+
+
 @pytest.mark.parametrize("words, said", [("attach web2 --in x", "is ambiguous"), ("apply -f --prnue -q", "invalid option"),
                                          ("limit set user --nothing-like-it", "unrecognized option")])
 def test_what_argp_tells(weir, words, said):

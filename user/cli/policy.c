@@ -107,7 +107,7 @@ static int read_all(const struct policy_words *words, struct policy *policy, str
 }
 
 /* Files and directories, as they were named. */
-static void say_nothing_in(const struct policy_words *words)
+static void say_nothing_in(const struct policy_words *words, const struct policy *policy)
 {
 	CLEANUP_FREE char *names = NULL;
 	struct error err;
@@ -120,7 +120,12 @@ static void say_nothing_in(const struct policy_words *words)
 	json_array_foreach (words->files, i, file)
 		fprintf(out, "%s%s", i ? ", " : "", json_string_value(file));
 	fclose(out);
-	error_set(&err, -EINVAL, "there is no object in %s", names ?: "the files");
+	error_set(
+		&err, -EINVAL,
+		policy->n_files ?
+			"there is no object in %s" :
+			"there is no policy file in %s: of a directory, files are read whose names end in .yaml, .yml or .json",
+		names ?: "the files");
 	cli_fail(&err);
 }
 
@@ -139,7 +144,7 @@ int policy_load(const struct policy_words *words, struct policy *policy)
 		return -EINVAL;
 	if (policy->n)
 		return 0;
-	say_nothing_in(words);
+	say_nothing_in(words, policy);
 	return -EINVAL;
 }
 

@@ -44,7 +44,7 @@ static int read_stream(FILE *in, const char *path, char **text, size_t *length, 
 	if (ferror(in)) {
 		int ret = error_errno();
 
-		return error_set(err, ret, "%s: %s", path, strerror(-ret));
+		return error_set(err, ret, "%s: %s", path, ret == -EBADF ? "it is closed" : strerror(-ret));
 	}
 	if (*length > POLICY_FILE_MAX)
 		return error_set(err, -EFBIG, "%s: larger than %u MiB", path, POLICY_FILE_MAX >> 20);
@@ -80,7 +80,7 @@ static int read_whole(const char *path, bool regular, char **text, size_t *lengt
 	CLEANUP_FCLOSE FILE *in = NULL;
 
 	if (strcmp(path, STDIN) == 0)
-		return read_stream(stdin, path, text, length, err);
+		return read_stream(stdin, "stdin", text, length, err);
 	return open_file(path, regular, &in, err) ?: read_stream(in, path, text, length, err);
 }
 
