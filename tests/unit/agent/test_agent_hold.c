@@ -32,7 +32,7 @@ enum {
 static const char *const paths[] = { [ROOT] = "/cg", [A] = "/cg/a", [A_B] = "/cg/a/b", [AB] = "/cg/ab" };
 static const char *root; /* what is mounted of them; NULL: nothing */
 
-static __u64 id_of(const char *path)
+__u64 cgroup_id(const char *path)
 {
 	for (__u64 id = ROOT; id < ARRAY_SIZE(paths); id++)
 		if (!strcmp(paths[id], path))
@@ -42,7 +42,7 @@ static __u64 id_of(const char *path)
 
 int cgroup_check(const char *path, struct error *err)
 {
-	return id_of(path) ? 0 : error_set(err, -ENOENT, "cgroup %s: no such directory", path);
+	return cgroup_id(path) ? 0 : error_set(err, -ENOENT, "cgroup %s: no such directory", path);
 }
 
 char *cgroup_root(void)
@@ -52,14 +52,21 @@ char *cgroup_root(void)
 
 bool cgroup_is_whole(const char *path)
 {
-	return id_of(path) == ROOT;
+	return cgroup_id(path) == ROOT;
+}
+
+static bool is_below(const char *path, const char *other)
+{
+	const size_t length = strlen(other);
+
+	return !strncmp(path, other, length) && path[length] == '/';
 }
 
 /* What is not below it is out of reach. */
 char *cgroup_find(const char *from, __u64 id)
 {
 	const char *path = id > UNKNOWN && id < ARRAY_SIZE(paths) ? paths[id] : NULL;
-	bool reached = path && (!strcmp(path, from) || cgroup_is_below(path, from) || root == paths[ROOT]);
+	bool reached = path && (!strcmp(path, from) || is_below(path, from) || root == paths[ROOT]);
 
 	return reached ? strdup(path) : NULL;
 }
@@ -68,7 +75,7 @@ bool cgroup_has(const char *path, __u64 id)
 {
 	CLEANUP_FREE char *found = cgroup_find(path, id);
 
-	return cgroup_is_whole(path) || (found && (!strcmp(found, path) || cgroup_is_below(found, path)));
+	return cgroup_is_whole(path) || (found && (!strcmp(found, path) || is_below(found, path)));
 }
 
 /* --- a server on port 1 of 10.0.0.1, where sockets listen */
