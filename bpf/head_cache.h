@@ -28,27 +28,27 @@ struct {
 	__uint(max_entries, CACHED_HEADS);
 	__type(key, __u32);
 	__type(value, struct weir_cached_request);
-} cached_requests SEC(".maps");
+} request_cache SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, CACHED_HEADS);
 	__type(key, __u32);
 	__type(value, struct weir_cached_response);
-} cached_responses SEC(".maps");
+} response_cache SEC(".maps");
 
 static __always_inline struct weir_cached_request *cached_request(const struct work *w)
 {
 	__u32 place = w->head.key % CACHED_HEADS;
 
-	return bpf_map_lookup_elem(&cached_requests, &place);
+	return bpf_map_lookup_elem(&request_cache, &place);
 }
 
 static __always_inline struct weir_cached_response *cached_response(const struct work *w)
 {
 	__u32 place = w->head.key % CACHED_HEADS;
 
-	return bpf_map_lookup_elem(&cached_responses, &place);
+	return bpf_map_lookup_elem(&response_cache, &place);
 }
 
 /* Sets w->head.key for the head with which the payload begins. seal: of what the reading hangs on. */

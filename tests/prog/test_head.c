@@ -151,7 +151,7 @@ static struct weir_conn ask_once(const char *head)
 /* In each request that is kept, has the user be another one. What follows from that is found out anew. */
 static void requests_poison(void)
 {
-	const int fd = bpf_map__fd(dp->skeleton->maps.cached_requests), cpus = libbpf_num_possible_cpus();
+	const int fd = bpf_map__fd(dp->skeleton->maps.request_cache), cpus = libbpf_num_possible_cpus();
 	struct weir_cached_request *cached = calloc(cpus, sizeof(*cached));
 	__u32 place;
 
@@ -297,7 +297,7 @@ static void test_trailers(void **state)
 /* In each that is kept, has the answer have a body of n bytes more. */
 static void answers_poison(int n)
 {
-	const int fd = bpf_map__fd(dp->skeleton->maps.cached_responses), cpus = libbpf_num_possible_cpus();
+	const int fd = bpf_map__fd(dp->skeleton->maps.response_cache), cpus = libbpf_num_possible_cpus();
 	struct weir_cached_response *cached = calloc(cpus, sizeof(*cached));
 
 	assert_non_null(cached);
