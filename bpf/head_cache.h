@@ -7,8 +7,8 @@
 
 #include "work.h"
 
-#define CACHED_HEADS \
-	64 /* of each kind on each CPU; a power of 2. Where two have the same place, the later one has it. */
+/* Of each kind on each CPU; a power of 2. Where two have the same place, the later one has it. */
+#define CACHED_HEADS 64
 
 /* Random for each load (user/datapath/programs.c): what these programs have read is another reading to the next ones that are loaded. */
 const volatile __u64 digest_keys[sizeof(struct weir_digest_keys) / 8] SEC(".rodata.keys") = {};
@@ -70,7 +70,7 @@ static __always_inline bool head_is_found(struct work *w, __u64 key)
 	return key == w->head.key;
 }
 
-/* Has a request's head been read before that begins the payload? Then it is read, but for its last LF. Not inline: stack (own_stack.h). */
+/* Has a request's head been read before that begins the payload? Then it is read, but for its last LF. Inline, there would be no stack for it. */
 static __noinline bool request_recall(struct __sk_buff *skb, struct work *w, const struct weir_server *server)
 {
 	struct weir_request_reader *r = &w->request;
