@@ -263,12 +263,6 @@ static __always_inline bool request_at_once(struct feed *f)
 	return false;
 }
 
-/* Is the packet read to its end? Another round would find out only that, and a round costs calls and returns. */
-static __always_inline bool is_read_whole(const struct work *w, __u32 next)
-{
-	return next - w->packet.segment.seq >= w->packet.segment.len;
-}
-
 /* What comes next in the packet is another request, unless the latest goes on. */
 __noinline int request_follow(struct work *w)
 {

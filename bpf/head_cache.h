@@ -5,7 +5,7 @@
 
 #include "weir/http/head_cache.h"
 
-#include "work.h"
+#include "window.h"
 
 /* Of each kind on each CPU; a power of 2. Where two have the same place, the later one has it. */
 #define CACHED_HEADS 64
@@ -118,8 +118,7 @@ static __always_inline void request_keep(struct work *w, const struct weir_serve
 static __always_inline void request_digest(struct work *w)
 {
 	struct weir_request_reader *r = &w->request;
-	bool one = w->head.key && weir_request_reader_has_one(r) &&
-		   r->next - w->packet.segment.seq >= w->packet.segment.len;
+	bool one = w->head.key && weir_request_reader_has_one(r) && is_read_whole(w, r->next);
 	struct weir_cached_request *cached;
 
 	if (one && w->head.digest) {

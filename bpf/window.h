@@ -7,6 +7,12 @@
 
 #include "work.h"
 
+/* Is the packet read to its end, where number `next` is the next byte? A round more would find out only that, and costs calls and returns. */
+static __always_inline bool is_read_whole(const struct work *w, __u32 next)
+{
+	return next - w->packet.segment.seq >= w->packet.segment.len;
+}
+
 /* Has the window begin at offset `at` of the payload, which is longer. false: that cannot be had. */
 static __always_inline bool window_fill(struct __sk_buff *skb, struct work *w, __u32 at)
 {

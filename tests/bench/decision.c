@@ -49,16 +49,26 @@
 #include "weir.skel.h"
 
 #define REQUESTS 48
-#define USER_TEXT "GET / HTTP/1.1\r\nHost: bench\r\nX-Remote-User: u0000000\r\n\r\n"
+/* Heads, with what may differ from one to the next (reading.h). */
+#define USER_TEXT_TO(host) "GET / HTTP/1.1\r\nHost: " host "\r\nX-Remote-User: u0000000\r\n\r\n"
+#define KUBECTL_TEXT(host, line)                                                       \
+	"GET /api/v1/namespaces/default/pods?limit=500 HTTP/1.1\r\nHost: " host "\r\n" \
+	"User-Agent: kubectl/v1.31.0 (linux/amd64) kubernetes/9edcffc\r\n"             \
+	"Accept: application/json;as=Table;v=v1;g=meta.k8s.io,application/json\r\n"    \
+	"Accept-Encoding: gzip\r\n" line "\r\n"
+#define NGINX_RESPONSE_AT(time)                                                   \
+	"HTTP/1.1 200 OK\r\nServer: nginx/1.22.1\r\nDate: Fri, 20 Nov 2026 " time \
+	" GMT\r\nContent-Type: text/plain\r\n"                                    \
+	"Content-Length: 0\r\nConnection: keep-alive\r\n\r\n"
+#define ALICE "X-Remote-User: alice\r\n"
+#define USER_TEXT USER_TEXT_TO("bench")
+#define NGINX_RESPONSE NGINX_RESPONSE_AT("11:36:45")
 #define USER_DIGITS 7
 #define USER_AT (sizeof(USER_TEXT) - 1 - 4 - USER_DIGITS)
 #define BATCH 10000
 #define HEADS_ROOM 3000 /* bytes of heads in a packet */
 #define PACKETS 1001
 #define EXCHANGES 20 /* runs for each of these: the least is looked for */
-#define NGINX_RESPONSE                                                                                                   \
-	"HTTP/1.1 200 OK\r\nServer: nginx/1.22.1\r\nDate: Fri, 20 Nov 2026 11:36:45 GMT\r\nContent-Type: text/plain\r\n" \
-	"Content-Length: 0\r\nConnection: keep-alive\r\n\r\n"
 
 static int ingress, egress;
 static __u32 times = 1000000, packets = PACKETS;
@@ -130,12 +140,7 @@ static void measure_head(const char *name, int program, bool from_server, const 
 static void measure_heads(void)
 {
 	measure_head("a small request", ingress, false, "GET / HTTP/1.1\r\nHost: bench\r\n\r\n");
-	measure_head("a request of kubectl", ingress, false,
-		     "GET /api/v1/namespaces/default/pods?limit=500 HTTP/1.1\r\n"
-		     "Host: 127.0.0.1:8001\r\n"
-		     "User-Agent: kubectl/v1.31.0 (linux/amd64) kubernetes/9edcffc\r\n"
-		     "Accept: application/json;as=Table;v=v1;g=meta.k8s.io,application/json\r\n"
-		     "Accept-Encoding: gzip\r\n\r\n");
+	measure_head("a request of kubectl", ingress, false, KUBECTL_TEXT("127.0.0.1:8001", ""));
 	measure_head("a response of Go", egress, true,
 		     "HTTP/1.1 200 OK\r\n"
 		     "Date: Fri, 20 Nov 2026 11:36:45 GMT\r\n"
@@ -385,24 +390,14 @@ static void measure_rules(__u32 rules, __u32 keys)
 	done(many_rules_unset(dp, &error));
 }
 
-#define KUBECTL_TEXT(host)                                                             \
-	"GET /api/v1/namespaces/default/pods?limit=500 HTTP/1.1\r\nHost: " host "\r\n" \
-	"User-Agent: kubectl/v1.31.0 (linux/amd64) kubernetes/9edcffc\r\n"             \
-	"Accept: application/json;as=Table;v=v1;g=meta.k8s.io,application/json\r\n"    \
-	"Accept-Encoding: gzip\r\nX-Remote-User: alice\r\n\r\n"
-
 static void measure_readings(__u32 times_each)
 {
 	measure_reading("the request", false, USER_TEXT, times_each);
 	measure_reading("its answer", true, NGINX_RESPONSE, times_each);
-	measure_reading("the request, if each is another one", false,
-			"GET / HTTP/1.1\r\nHost: #####\r\nX-Remote-User: u0000000\r\n\r\n", times_each);
-	measure_reading("its answer, if each is another one", true,
-			"HTTP/1.1 200 OK\r\nServer: nginx/1.22.1\r\nDate: Fri, 20 Nov 2026 ##:##:## GMT\r\n"
-			"Content-Type: text/plain\r\nContent-Length: 0\r\nConnection: keep-alive\r\n\r\n",
-			times_each);
-	measure_reading("kubectl's, with a user", false, KUBECTL_TEXT("127.0.0.1:8001"), times_each);
-	measure_reading("kubectl's, if each is another one", false, KUBECTL_TEXT("127.0.0.1:####"), times_each);
+	measure_reading("the request, if each is another one", false, USER_TEXT_TO("#####"), times_each);
+	measure_reading("its answer, if each is another one", true, NGINX_RESPONSE_AT("##:##:##"), times_each);
+	measure_reading("kubectl's, with a user", false, KUBECTL_TEXT("127.0.0.1:8001", ALICE), times_each);
+	measure_reading("kubectl's, if each is another one", false, KUBECTL_TEXT("127.0.0.1:####", ALICE), times_each);
 }
 
 static void set_up(void)

@@ -69,6 +69,7 @@ struct weir_reading {
 	__u64 seal; /* weir_reading_seal(): heads that were read so are known by it (head_cache.h); 0: none is kept */
 };
 WEIR_ASSERT_SIZE(struct weir_reading, 256);
+_Static_assert(__builtin_offsetof(struct weir_reading, seal) / 8 <= 32, "weir_seal() takes no more words");
 
 /* Of all that stands before the seal. */
 WEIR_INLINE __u64 weir_reading_seal(const struct weir_reading *how)

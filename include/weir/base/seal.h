@@ -4,6 +4,8 @@
  * who reads it in the midst of that gets parts of both. Such a value has a seal: a sum of its words and its key. Who reads it
  * copies it, and looks it up again if the copy does not fit its seal. Parts of two values fit by chance, once in 2^64, and so does
  * another key's value.
+ *
+ * It also tells two values apart that nobody chooses who wants them to look alike (weir_reading_seal()).
  */
 #ifndef WEIR_BASE_SEAL_H
 #define WEIR_BASE_SEAL_H
