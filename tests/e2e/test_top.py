@@ -54,6 +54,15 @@ def test_who_asks_for_what(world, site):
     assert rows_by(world, "limit") == rows_by(world, "refusal") == []
 
 
+def test_names_that_are_cut(world, site):
+    """They look the same and are two: none is lost, and neither gets the other's rate."""
+    site.client("n" * 300).drive(3)
+    site.client("n" * 299 + "m").drive(5)
+    assert sorted((row["user"], row["requests"], row["requests_per_second"]) for row in rows_by(world, "user")) == \
+        [("n" * 120 + "...", 3, 0), ("n" * 120 + "...", 5, 0)]
+    assert "id" not in rows_by(world, "user")[0]
+
+
 def test_who_is_refused(world, site):
     site.limit("user", burst=4)
     site.limit("namespace", "busy", burst=0)

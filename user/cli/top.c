@@ -131,6 +131,7 @@ static json_t *subject_json(const struct top *top, const struct top_subject *sub
 {
 	json_t *object = json_copy(subject->row);
 
+	json_object_del(object, "id");
 	json_object_del(object, "first_ns");
 	json_object_del(object, "last_ns");
 	for (int i = 0; i < TOP_NUMBERS; i++) {

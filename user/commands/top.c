@@ -160,10 +160,17 @@ static void set_total_in_flight(const struct top *top, json_t *json, const __u64
 
 /* --- rows */
 
+/* Names are cut, and may be gone: this tells rows apart that look the same. */
+static json_t *id_of(const struct weir_heavy_what *what)
+{
+	return json_sprintf("%016llx%016llx%016llx", what->subjects[0], what->subjects[1], what->subjects[2]);
+}
+
 static void add_row(struct top *top, const struct weir_heavy_row *row)
 {
 	json_t *object = top_row_json(top->net, top->server, row);
 
+	json_object_set_new(object, "id", id_of(&row->what));
 	json_object_set_new(object, "first_ns", json_integer(row->first_ns));
 	json_object_set_new(object, "last_ns", json_integer(row->last_ns));
 	set_in_flight(object, row_in_flight(top, &row->what));

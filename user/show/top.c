@@ -14,7 +14,7 @@ const char *const top_numbers[TOP_NUMBERS] = {
 	[TOP_HELD] = "held",
 };
 
-/* What a row is of: the others of its members are numbers. */
+/* What a row is of, by name. By them alone two rows may look the same: the agent's have an "id", too. */
 static const char *const names[] = { "server", "limit", "user", "verb", "namespace", "resource", "source" };
 
 static void subject_clear(struct top_subject *subject)
@@ -42,6 +42,7 @@ char *top_row_key(json_t *row)
 		return NULL;
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		fprintf(out, "%s\n", json_string_value(json_object_get(row, names[i])) ?: "");
+	fputs(json_string_value(json_object_get(row, "id")) ?: "", out);
 	return fclose(out) ? NULL : key;
 }
 

@@ -55,6 +55,24 @@ static const struct top_subject *subject(const char *user)
 	"{\"server\":\"web\",\"user\":\"" user "\",\"requests\":" #requests ",\"refused\":" #refused \
 	",\"dry_run\":0,\"held\":0,\"first_ns\":" #first ",\"last_ns\":" #first "}"
 
+#define LONG(id, first, requests)                                                                            \
+	"{\"server\":\"web\",\"user\":\"nnn...\",\"id\":\"" id "\",\"requests\":" #requests ",\"refused\":0" \
+	",\"dry_run\":0,\"held\":0,\"first_ns\":" #first ",\"last_ns\":" #first "}"
+
+/* Two users whose names are cut to the same text; or both are gone. */
+static void names_that_look_the_same(void **state)
+{
+	(void)state;
+	answer(10, 100, "[" LONG("1", 5, 80) "," LONG("2", 6, 20) "]");
+	answer(12, 140, "[" LONG("1", 5, 90) "," LONG("2", 6, 50) "]");
+	assert_int_equal(top.n, 2);
+	assert_true(top.subjects[0].rates.of[TOP_REQUESTS] == 15);
+	assert_true(top.subjects[1].rates.of[TOP_REQUESTS] == 5);
+	answer(14, 160, "[" LONG("2", 6, 70) "]");
+	assert_int_equal(top.n, 1);
+	assert_true(top.subjects[0].rates.of[TOP_REQUESTS] == 10);
+}
+
 static void rates(void **state)
 {
 	(void)state;
@@ -210,6 +228,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(rates, setup, teardown),
+		cmocka_unit_test_setup_teardown(names_that_look_the_same, setup, teardown),
 		cmocka_unit_test_setup_teardown(newcomers, setup, teardown),
 		cmocka_unit_test_setup_teardown(counts_that_begin_anew, setup, teardown),
 		cmocka_unit_test_setup_teardown(who_is_gone, setup, teardown),
