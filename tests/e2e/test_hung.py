@@ -14,11 +14,12 @@ import time
 import pytest
 
 from lib.process import PATIENCE_S
-from lib.weir import Weir
+from lib.weir import Weir, without_waiting
 
 pytestmark = pytest.mark.long
 
 HUNG_S = 14
+LOADS = ": it loads programs into the kernel and looks into the server, which takes seconds"
 WORDS = (["status"], ["status", "web"], ["export"], ["pause", "web"], ["limit", "set", "user", "--qps", "7", "--burst", "7"], ["trace"])
 
 
@@ -28,8 +29,9 @@ def ask(weir, *words, **options):
 
 
 def answers(asked):
-    """What each command says. All wait side by side."""
-    return [process.communicate(timeout=2 * PATIENCE_S) for process in asked]
+    """What each command says, besides that it waits. All wait side by side."""
+    said = [process.communicate(timeout=2 * PATIENCE_S) for process in asked]
+    return [(out, without_waiting(err)) for out, err in said]
 
 
 def test_stopped(site):
@@ -139,6 +141,19 @@ def test_a_command_that_cannot_ask_again(tmp_path):
     """It does not know whether the agent hangs, and waits."""
     with stand_in(tmp_path, late) as weir:
         assert answers([ask(weir, "status", preexec_fn=one_descriptor)]) == [("", "weir: at last\n")]
+
+
+@pytest.mark.parametrize("words, waits", [("status", ""), ("attach web --port 80", LOADS)])
+def test_busy_in_a_pipe(tmp_path, words, waits):
+    """A log tells what is waited for, in a line: that is not for a terminal alone."""
+    def serve(listener):
+        if waits:
+            listener.accept()[0].close()  # control_wait()
+        busy(listener, 1)
+
+    with stand_in(tmp_path, serve) as weir:
+        asked = ask(weir, *words.split())
+        assert asked.communicate(timeout=2 * PATIENCE_S) == ("", f"weir: waiting for the agent{waits} ...\nweir: at last\n")
 
 
 def read_all(screen):

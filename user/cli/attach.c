@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "cli/attach.h"
@@ -124,9 +125,11 @@ static int print_attached(json_t *result)
 	return ferror(stdout);
 }
 
+/* It is waited for no longer than two seconds: only who looks on is told. */
 static void say_no_agent_yet(void)
 {
-	cli_progress("no agent answers yet: waiting whether one starts");
+	if (isatty(STDERR_FILENO))
+		cli_progress("no agent answers yet: waiting whether one starts");
 }
 
 /* The kernel checks each instruction of the programs of a new namespace, and a server's binary may be large. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "cli/cli.h"
@@ -222,8 +221,7 @@ int cli_fail(const struct error *err)
 
 void cli_progress(const char *text)
 {
-	if (isatty(STDERR_FILENO))
-		fprintf(stderr, "weir: %s ...\n", text);
+	fprintf(stderr, "weir: %s ...\n", text);
 }
 
 void cli_say_waiting(void)

@@ -101,7 +101,7 @@ void cli_print_inside(json_t *result);
 /* Prints "weir: ..." on stderr; returns 1. */
 int cli_fail(const struct error *err);
 
-/* Where somebody looks on: "weir: TEXT ...". */
+/* A line on stderr, for what takes longer than two seconds: "weir: TEXT ...". */
 void cli_progress(const char *text);
 /* The agent takes its time. */
 void cli_say_waiting(void);

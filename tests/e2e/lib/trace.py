@@ -5,6 +5,7 @@ import signal
 import subprocess
 
 from lib.process import PATIENCE_S, eventually
+from lib.weir import without_waiting
 
 
 class Trace:
@@ -16,7 +17,7 @@ class Trace:
         eventually(lambda: "^C ends" in self.errors() or self.process.poll() is not None, "the trace has begun")
 
     def errors(self):
-        return self.paths[1].read_text()
+        return without_waiting(self.paths[1].read_text())
 
     def requests(self):
         """Those told of up to now."""

@@ -17,6 +17,7 @@ WITHOUT_INSIDE = BUILD / "without-inside/weir"  # INSIDE=0
 DECISIONS = ("passed", "shed", "exempt", "dry_run_shed", "rejected", "dry_run_rejected")
 SAMPLE = re.compile(r'(\w+)(?:\{(.*)\})? (\S+)')
 WITHOUT_CGROUP2 = ("unshare", "--mount", "sh", "-c", 'umount --all --types cgroup2 && exec "$@"', "sh")
+WAITING = re.compile(r"^weir: waiting for the agent.* \.\.\.\n", re.MULTILINE)
 LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 
 
@@ -32,6 +33,11 @@ def parse_metrics(text):
         assert key not in samples, f"twice: {line}"
         samples[key] = float(value)
     return families
+
+
+def without_waiting(said):
+    """Any command may take longer than two seconds on a machine whose CPUs are busy, and says so."""
+    return WAITING.sub("", said)
 
 
 class Weir:
@@ -111,8 +117,10 @@ class Weir:
 
     def run(self, *words, **options):
         """A command's outcome, whatever it is. It gives up by itself: after seconds if the agent hangs, after two minutes if it is busy."""
-        return subprocess.run(self.command(*words), env=self.environment(), text=True, stdin=subprocess.DEVNULL,
+        done = subprocess.run(self.command(*words), env=self.environment(), text=True, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=4 * PATIENCE_S, **options)
+        done.stderr = without_waiting(done.stderr)
+        return done
 
     def __call__(self, *words):
         """The output of a command that must succeed and have nothing to complain about."""
