@@ -144,8 +144,7 @@ struct golang_apf {
 	struct golang_word execute_value; /* the func value */
 	struct golang_returns returns;	  /* of Handle */
 	struct golang_function filter; /* whose handler calls it: (*priorityAndFairnessHandler).Handle, or a closure */
-	struct golang_word filter_request;    /* its *http.Request */
-	struct golang_returns filter_returns; /* a watch ends only there */
+	struct golang_word filter_request; /* its *http.Request */
 	bool skippable;
 	struct golang_function execute[GOLANG_MAX_EXECUTE];
 	unsigned int n_execute;

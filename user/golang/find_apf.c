@@ -106,7 +106,6 @@ static int find_filter(struct golang *go, struct golang_apf *found, struct error
 	if (ret)
 		return error_set(err, ret, "%s", why.text);
 	ret = function_describe(go, &filter, &found->filter, err)					 ?:
-		      code_returns(go, &filter, &found->filter_returns, err)				 ?:
 		      http_handler_type(go, &handler, err)						 ?:
 		      http_handler_arguments(go, &handler, method, &writer, &found->filter_request, err) ?:
 		      http_request_fields(go, &handler, &found->request, err);

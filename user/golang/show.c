@@ -157,7 +157,6 @@ static int show_apf(struct golang *go, json_t *places, json_t *layout, struct er
 	add_function(places, "begin", &found.handle);
 	add_returns(places, &found.handle, &found.returns);
 	add_function(places, "begin", &found.filter);
-	add_returns(places, &found.filter, &found.filter_returns);
 	for (unsigned int i = 0; i < found.n_execute; i++)
 		add_function(places, "execute", &found.execute[i]);
 	json_object_set_new(layout, "arguments",

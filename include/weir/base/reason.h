@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Every outcome has a name. The enum is the index of the per-CPU counters in BPF, the word in the logs and the label
- * of the metric. A new outcome is a new line here, at the end of its group; nothing else needs to know.
+ * of the metric. A new one is a line here, at the end of its group, a text in user/metrics/reasons.c, and a new WEIR_ABI_VERSION.
  *
  * X(NAME, "label", GROUP)
  *   DECISION   what became of a request               weir_requests_total{decision}
- *   SHED       which limit refused a shed request      weir_shed_total{limit,reason}
+ *   SHED       which limit refused a shed request      weir_shed_total{key,reason}
  *   EVENT      what the source-and-object limit told   weir_events_total{key}: a fallback is to the user, where the
  *              an event by                            event's fields cannot be had
  *   UNREAD     what could not be parsed or followed    weir_unread_total{reason}: rejected (ambiguity.h), or passed
