@@ -61,6 +61,14 @@ USAGE = {
     "limit set user --in-flight 2kk": '--in-flight: "2kk" is not a whole number',
     "limit set user carol --dry-run": "--dry-run, --enforce, --penalty and --over belong to the limit, not to a subject",
     "check policy.yaml": '"policy.yaml" is an unexpected argument: a file is named by -f',
+    "export web": '"web" is an unexpected argument: a server is named by --server',
+    "limit list web": '"web" is an unexpected argument: a server is named by --server',
+    "max-in-flight web": '"web" is an unexpected argument: a server is named by --server',
+    "max-in-flight --mutating 2kk": '--mutating: "2kk" is not a whole number from 0 to 1000000000, like 100 or 2k',
+    "dry-run": "the server's name, and on or off, are missing",
+    "dry-run web": "on or off is missing behind web",
+    "dry-run web ON": '"ON" must be on or off',
+    "limit set user --penalty x": "fast-slow:FAST,SLOW,ATTEMPTS",
     "limit set user": "--qps and --burst, --open, --in-flight or --deny are missing",
     "limit set total alice --qps 1 --burst 1": "a total limit has no subject",
     "limit set source-and-object web-1 --qps 1 --burst 1": "a limit for each object is the same for all",
@@ -137,7 +145,19 @@ def test_usage(weir, words):
     assert not weir.state_dir.exists() and not weir.pins.exists()
 
 
+@pytest.mark.parametrize("words", ["status --state-dir", "agent --state-dir", "uninstall --pin-dir", "check --filename",
+                                   "replay --policy", "probe --netns", "probe --binary", "events --audit-log",
+                                   "events --recording", "attach web2 --port 80 --token-file",
+                                   "attach web2 --port 80 --address-file", "attach web2 --port 80 --netns"])
+def test_a_path_that_is_empty(weir, words):
+    """A script's variable that is not set is not the directory /, nor a file without a name."""
+    option = words.split()[-1]
+    assert weir.refused(*words.split(), "", status=2).endswith(f": {option}: the path is empty")
+    assert not weir.state_dir.exists() and not weir.pins.exists()
+
+
 @pytest.mark.parametrize("words", ["status", "metrics", "limit list", "limit set user --qps 1 --burst 1", "pause",
+                                   "max-in-flight --mutating 2k",
                                    "limit delete user", "resume", "detach --all", "attach web --port 80"])
 def test_without_agent(weir, words):
     assert "no agent answers" in weir.refused(*words.split())

@@ -82,12 +82,11 @@ static void add_exempt_user(const struct argp_state *state, json_t *identity, co
 }
 
 /* The agent has another working directory. */
-static void set_file(const struct argp_state *state, json_t *identity, const char *key, const char *arg)
+static void set_file(const struct argp_state *state, json_t *identity, const char *key, const char *option, char *arg)
 {
 	CLEANUP_FREE char *cwd = *arg == '/' ? NULL : getcwd(NULL, 0);
 
-	if (!*arg)
-		argp_failure(state, CLI_USAGE, 0, "the path of a file is empty");
+	cli_path(state, option, arg);
 	json_object_set_new(identity, key, cwd ? json_sprintf("%s/%s", cwd, arg) : json_string(arg));
 }
 
@@ -137,13 +136,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		add_exempt_user(state, identity, arg);
 		break;
 	case KEY_TOKEN_FILE:
-		set_file(state, identity, "token_file", arg);
+		set_file(state, identity, "token_file", "--token-file", arg);
 		break;
 	case KEY_ADDRESS:
 		add_address(state, identity, arg);
 		break;
 	case KEY_ADDRESS_FILE:
-		set_file(state, identity, "address_file", arg);
+		set_file(state, identity, "address_file", "--address-file", arg);
 		break;
 	case KEY_NEW_SUBJECTS:
 		set_new_subjects(state, identity, arg);

@@ -142,8 +142,7 @@ static void set_path(const struct argp_state *state, json_t *server, const struc
 {
 	CLEANUP_FREE char *cwd = *arg != '/' && strchr(arg, '/') ? getcwd(NULL, 0) : NULL;
 
-	if (!*arg)
-		argp_failure(state, CLI_USAGE, 0, "%s: the path is empty", o->option);
+	cli_path(state, o->option, arg);
 	json_object_set_new(server, o->member, cwd ? json_sprintf("%s/%s", cwd, arg) : json_string(arg));
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/rate.h"
 #include "cli/cli.h"
 #include "control/control.h"
 #include "model/parse.h"
@@ -49,16 +50,6 @@ const char *cli_server_word(const struct argp_state *state, const char *arg)
 	return arg;
 }
 
-void cli_set_number(const struct argp_state *state, json_t *object, const char *key, const char *option, __u64 max,
-		    const char *arg)
-{
-	struct error err;
-	__u64 value = 0;
-
-	cli_check(state, parse_number(arg, max, &value, &err), option, &err);
-	json_object_set_new(object, key, json_integer(value));
-}
-
 void cli_set_count(const struct argp_state *state, json_t *object, const char *key, const char *option, __u64 max,
 		   const char *arg)
 {
@@ -69,11 +60,34 @@ void cli_set_count(const struct argp_state *state, json_t *object, const char *k
 	json_object_set_new(object, key, json_integer(value));
 }
 
+void cli_set_whole(const struct argp_state *state, json_t *object, const char *key, const char *option, const char *arg)
+{
+	__u64 number = 0;
+
+	if (weir_burst_parse(arg, &number))
+		argp_failure(state, CLI_USAGE, 0, "%s: \"%s\" is not a whole number from 0 to %u, like 100 or 2k",
+			     option, arg, WEIR_BURST_MAX);
+	json_object_set_new(object, key, json_integer(number));
+}
+
+char *cli_path(const struct argp_state *state, const char *option, char *arg)
+{
+	if (!*arg)
+		argp_failure(state, CLI_USAGE, 0, "%s: the path is empty", option);
+	return arg;
+}
+
 void cli_too_many(const struct argp_state *state, const char *word)
+{
+	cli_word_for(state, word, NULL);
+}
+
+void cli_word_for(const struct argp_state *state, const char *word, const char *option)
 {
 	CLEANUP_FREE char *visible = output_visible(word);
 
-	argp_failure(state, CLI_USAGE, 0, "\"%s\" is an unexpected argument", visible ? visible : "");
+	argp_failure(state, CLI_USAGE, 0, "\"%s\" is an unexpected argument%s%s", visible ? visible : "",
+		     option ? ": " : "", option ?: "");
 }
 
 enum {
@@ -94,10 +108,10 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
 		cli.format = OUTPUT_JSON;
 		return 0;
 	case KEY_STATE_DIR:
-		cli.state_dir = arg;
+		cli.state_dir = cli_path(state, "--state-dir", arg);
 		return 0;
 	case KEY_PIN_DIR:
-		cli.pin_dir = arg;
+		cli.pin_dir = cli_path(state, "--pin-dir", arg);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

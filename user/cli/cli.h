@@ -66,6 +66,9 @@ extern const struct argp cli_limit_rule;
 		"server", key, "NAME", 0, "only this server (default: all)", 0 \
 	}
 
+/* What is said where a server is named by a word alone. */
+#define CLI_SERVER_NAMED "a server is named by --server"
+
 /* options.c: ends the process where one is misspelt, and says which was meant, if any is near enough. */
 void cli_find_misspelt(const struct argp *argp, int argc, char **argv);
 /* Parses a command's options and the common ones. */
@@ -80,14 +83,19 @@ void cli_check(const struct argp_state *state, int wrong, const char *what, cons
 const char *cli_server_name(const struct argp_state *state, const char *arg);
 /* The word of a command that names a server. */
 const char *cli_server_word(const struct argp_state *state, const char *arg);
-/* The argument of an option, a whole number up to max, becomes a member of the object. */
-void cli_set_number(const struct argp_state *state, json_t *object, const char *key, const char *option, __u64 max,
-		    const char *arg);
+/* The argument of an option, a whole number from 1 to max, becomes a member of the object. */
 void cli_set_count(const struct argp_state *state, json_t *object, const char *key, const char *option, __u64 max,
-		   const char *arg); /* not 0 */
+		   const char *arg);
+/* As that: from 0 to WEIR_BURST_MAX, and like 100 or 2k. */
+void cli_set_whole(const struct argp_state *state, json_t *object, const char *key, const char *option,
+		   const char *arg);
+/* The argument of an option that names a file or a directory. */
+char *cli_path(const struct argp_state *state, const char *option, char *arg);
 
 /* Ends the process: there is no place for this word. */
 void cli_too_many(const struct argp_state *state, const char *word);
+/* As that, and what is to be done: "a file is named by -f". */
+void cli_word_for(const struct argp_state *state, const char *word, const char *option);
 
 /* Prints "weir: warning: ..." on stderr for each of a result's `warnings`; about: what they are about, or "". */
 void cli_warn(json_t *result, const char *about);

@@ -69,18 +69,6 @@ static void set_qps(const struct argp_state *state, struct limit_words *words, c
 	json_object_set_new(words->limit, "qps", json_string(arg));
 }
 
-/* A burst, or seats: 100, or 2k. */
-static void set_whole(const struct argp_state *state, struct limit_words *words, const char *key, const char *arg)
-{
-	const char *option = strcmp(key, "in_flight") ? key : "in-flight";
-	__u64 number = 0;
-
-	if (weir_burst_parse(arg, &number))
-		argp_failure(state, CLI_USAGE, 0, "--%s: \"%s\" is not a whole number from 0 to %u, like 100 or 2k",
-			     option, arg, WEIR_BURST_MAX);
-	json_object_set_new(words->limit, key, json_integer(number));
-}
-
 static void set_key(const struct argp_state *state, struct limit_words *words, const char *arg)
 {
 	struct error err;
@@ -194,10 +182,10 @@ static error_t parse_set(int key, char *arg, struct argp_state *state)
 		set_qps(state, words, arg);
 		return 0;
 	case KEY_BURST:
-		set_whole(state, words, "burst", arg);
+		cli_set_whole(state, words->limit, "burst", "--burst", arg);
 		return 0;
 	case KEY_IN_FLIGHT:
-		set_whole(state, words, "in_flight", arg);
+		cli_set_whole(state, words->limit, "in_flight", "--in-flight", arg);
 		return 0;
 	case KEY_DENY:
 		json_object_set_new(words->limit, "deny", json_true());
@@ -206,7 +194,7 @@ static error_t parse_set(int key, char *arg, struct argp_state *state)
 		json_object_set_new(words->limit, "connections", json_true());
 		return 0;
 	case KEY_OPEN:
-		set_whole(state, words, "open", arg);
+		cli_set_whole(state, words->limit, "open", "--open", arg);
 		return 0;
 	case KEY_OVER:
 		set_over(state, words, arg);

@@ -126,7 +126,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	const char **server = state->input;
 
 	if (key == ARGP_KEY_ARG)
-		cli_too_many(state, arg);
+		cli_word_for(state, arg, CLI_SERVER_NAMED);
 	if (key != KEY_SERVER)
 		return ARGP_ERR_UNKNOWN;
 	*server = cli_server_name(state, arg);

@@ -24,16 +24,16 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case KEY_READ_ONLY:
-		cli_set_number(state, arguments, "read_only", "--read-only", WEIR_BURST_MAX, arg);
+		cli_set_whole(state, arguments, "read_only", "--read-only", arg);
 		return 0;
 	case KEY_MUTATING:
-		cli_set_number(state, arguments, "mutating", "--mutating", WEIR_BURST_MAX, arg);
+		cli_set_whole(state, arguments, "mutating", "--mutating", arg);
 		return 0;
 	case KEY_SERVER:
 		json_object_set_new(arguments, "server", json_string(cli_server_name(state, arg)));
 		return 0;
 	case ARGP_KEY_ARG:
-		cli_too_many(state, arg);
+		cli_word_for(state, arg, CLI_SERVER_NAMED);
 		return 0;
 	case ARGP_KEY_END:
 		if (!json_object_get(arguments, "read_only") && !json_object_get(arguments, "mutating"))

@@ -39,19 +39,9 @@ void policy_words_clear(struct policy_words *words)
 	json_decref(words->arguments);
 }
 
-static void add_file(const struct argp_state *state, struct policy_words *words, const char *arg)
+static void add_file(const struct argp_state *state, struct policy_words *words, char *arg)
 {
-	if (!*arg)
-		argp_failure(state, CLI_USAGE, 0, "--filename: the name is empty");
-	json_array_append_new(words->files, json_string(arg));
-}
-
-static void say_option_missing(const struct argp_state *state, const char *file)
-{
-	CLEANUP_FREE char *visible = output_visible(file);
-
-	argp_failure(state, CLI_USAGE, 0, "\"%s\" is an unexpected argument: a file is named by -f",
-		     visible ? visible : "");
+	json_array_append_new(words->files, json_string(cli_path(state, "--filename", arg)));
 }
 
 error_t policy_parse_option(int key, char *arg, struct argp_state *state)
@@ -72,7 +62,7 @@ error_t policy_parse_option(int key, char *arg, struct argp_state *state)
 		json_object_set_new(words->arguments, "ignore_not_found", json_true());
 		return 0;
 	case ARGP_KEY_ARG:
-		say_option_missing(state, arg);
+		cli_word_for(state, arg, "a file is named by -f");
 		return 0;
 	case ARGP_KEY_END:
 		if (!json_array_size(words->files))
@@ -257,6 +247,8 @@ int cli_delete(const struct command *command, int argc, char **argv)
 
 static error_t parse_export(int key, char *arg, struct argp_state *state)
 {
+	if (key == ARGP_KEY_ARG)
+		cli_word_for(state, arg, CLI_SERVER_NAMED);
 	return key == ARGP_KEY_END ? 0 : policy_parse_option(key, arg, state);
 }
 

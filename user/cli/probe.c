@@ -27,10 +27,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case 'n':
-		options->netns = arg;
+		options->netns = cli_path(state, "--netns", arg);
 		return 0;
 	case 'b':
-		options->binary = arg;
+		options->binary = cli_path(state, "--binary", arg);
 		return 0;
 	case ARGP_KEY_END:
 		if (options->netns && options->binary)

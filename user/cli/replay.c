@@ -54,9 +54,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case KEY_POLICY:
-		if (!*arg)
-			argp_failure(state, CLI_USAGE, 0, "--policy: the name is empty");
-		json_array_append_new(words->policy.files, json_string(arg));
+		json_array_append_new(words->policy.files, json_string(cli_path(state, "--policy", arg)));
 		return 0;
 	case KEY_TOP:
 		cli_check(state, parse_number(arg, TOP_MAX, &words->top, &err), "--top", &err);
@@ -67,7 +65,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_ARG:
 		if (words->recording)
 			cli_too_many(state, arg);
-		words->recording = arg;
+		words->recording = cli_path(state, "RECORDING", arg);
 		return 0;
 	case ARGP_KEY_END:
 		check_whole(state, words);

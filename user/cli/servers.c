@@ -115,8 +115,10 @@ static error_t parse_dry_run(int key, char *arg, struct argp_state *state)
 	json_t *arguments = state->input;
 	bool on;
 
-	if (key == ARGP_KEY_NO_ARGS || (key == ARGP_KEY_END && state->arg_num < 2))
-		argp_error(state, "the server's name, and on or off, are missing");
+	if (key == ARGP_KEY_NO_ARGS)
+		argp_failure(state, CLI_USAGE, 0, "the server's name, and on or off, are missing");
+	if (key == ARGP_KEY_END && state->arg_num == 1)
+		argp_failure(state, CLI_USAGE, 0, "on or off is missing behind %s", cli_text(arguments, "name"));
 	if (key != ARGP_KEY_ARG)
 		return ARGP_ERR_UNKNOWN;
 	if (state->arg_num > 1)
@@ -127,7 +129,7 @@ static error_t parse_dry_run(int key, char *arg, struct argp_state *state)
 	}
 	on = strcmp(arg, "on") == 0;
 	if (!on && strcmp(arg, "off") != 0)
-		argp_error(state, "\"%s\" must be on or off", arg);
+		argp_failure(state, CLI_USAGE, 0, "\"%s\" must be on or off", arg);
 	json_object_set_new(arguments, "dry_run", json_boolean(on));
 	return 0;
 }

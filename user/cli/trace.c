@@ -103,13 +103,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		json_object_set_new(trace->arguments, "follow", json_true());
 		return 0;
 	case KEY_AUDIT_LOG:
-		trace->audited.log = arg;
+		trace->audited.log = cli_path(state, "--audit-log", arg);
 		return 0;
 	case KEY_AUDIT_WINDOW:
 		parse_window(state, arg, &trace->audited.window_ns);
 		return 0;
 	case KEY_RECORDING:
-		trace->audited.recording = arg;
+		trace->audited.recording = cli_path(state, "--recording", arg);
 		return 0;
 	case KEY_COUNT:
 		cli_check(state, parse_count(arg, UINT64_MAX, &trace->count, &err), "--count", &err);

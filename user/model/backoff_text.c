@@ -106,7 +106,7 @@ static int parse_part(char *name, struct weir_backoff *policy, struct error *err
 	if (!part || !value)
 		return error_set(
 			err, -EINVAL,
-			"\"%s\" is not a back-off: exponential:BASE..MAX, fast-slow:FAST,SLOW,FAILURES, bucket:QPS/BURST, "
+			"\"%s\" is not a back-off: exponential:BASE..MAX, fast-slow:FAST,SLOW,ATTEMPTS, bucket:QPS/BURST, "
 			"max-wait:TIME, several joined by +, or off",
 			name);
 	if (policy->parts & part->bit)

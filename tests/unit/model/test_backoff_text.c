@@ -151,7 +151,7 @@ static void test_bad_policies(void **state)
 	static const struct {
 		const char *text, *why;
 	} bad[] = {
-		{ "", "\"\" is not a back-off: exponential:BASE..MAX, fast-slow:FAST,SLOW,FAILURES, bucket:QPS/BURST, "
+		{ "", "\"\" is not a back-off: exponential:BASE..MAX, fast-slow:FAST,SLOW,ATTEMPTS, bucket:QPS/BURST, "
 		      "max-wait:TIME, several joined by +, or off" },
 		{ "on", "\"on\" is not a back-off" },
 		{ "linear:5ms", "\"linear\" is not a back-off" },
