@@ -51,14 +51,29 @@ static __always_inline struct weir_cached_response *cached_response(const struct
 	return bpf_map_lookup_elem(&response_cache, &place);
 }
 
+/* The key of a payload that stands apart from its headers, as what this host's own sockets send does, and what some devices bring. */
+static __noinline __u64 head_key_apart(struct __sk_buff *skb, struct work *w, __u64 seal)
+{
+	__u32 n = size_up_to(WEIR_CACHE_MAX, w->packet.segment.len);
+	__u64 key = 0;
+
+	if (!bpf_skb_load_bytes(skb, w->packet.payload, w->head.bytes, n))
+		key = weir_cache_key(digest_keys_of(), seal, w->head.bytes, w->head.bytes + sizeof(w->head.bytes), n);
+	wipe(w->head.bytes, WEIR_CACHE_MAX, n);
+	return key;
+}
+
 /* Sets w->head.key for the head with which the payload begins. seal: of what the reading hangs on. */
 static __always_inline void head_key(struct __sk_buff *skb, struct work *w, __u64 seal)
 {
 	const __u8 *data = (const __u8 *)(long)skb->data, *end = (const __u8 *)(long)skb->data_end;
-	__u32 payload = w->packet.payload;
+	__u32 payload = w->packet.payload, n = w->packet.segment.len;
 
-	if (payload <= HEADERS_MAX && !weir_cache_waits(&w->head.wait))
-		w->head.key = weir_cache_key(digest_keys_of(), seal, data + payload, end, w->packet.segment.len);
+	if (payload > HEADERS_MAX || n < WEIR_CACHE_MIN || n > WEIR_CACHE_MAX || weir_cache_waits(&w->head.wait))
+		return;
+	w->head.key = weir_cache_key(digest_keys_of(), seal, data + payload, end, n);
+	if (!w->head.key)
+		w->head.key = head_key_apart(skb, w, seal);
 }
 
 static __always_inline bool head_is_found(struct work *w, __u64 key)

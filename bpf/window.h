@@ -101,18 +101,21 @@ static __always_inline void window_clear(struct work *w)
 	w->window.length = 0;
 }
 
-#define WINDOW_PART 64 /* that is wiped at once */
+#define WIPED_PART 64 /* what is wiped at once */
 
-/*
- * What was read is nobody's business afterwards: it may be a token. Of a window at the payload's begin all that was read is before its
- * length: it is the only one, or full.
- */
+/* What was read is nobody's business afterwards: it may be a token. Of `room` bytes, which the compiler knows, the first `used` are in use. */
+static __always_inline void wipe(__u8 *bytes, __u32 room, __u32 used)
+{
+#pragma clang loop unroll(full)
+	for (__u32 at = 0; at < room; at += WIPED_PART)
+		if (used > at)
+			__builtin_memset(__builtin_assume_aligned(bytes + at, 8), 0, WIPED_PART);
+}
+
+/* Of a window at the payload's begin all that was read is before its length: it is the only one, or full. */
 static __always_inline void window_wipe(struct work *w)
 {
-#pragma GCC unroll 4
-	for (__u32 at = 0; at < WEIR_WINDOW; at += WINDOW_PART)
-		if (w->window.at || w->window.length > at)
-			__builtin_memset(__builtin_assume_aligned(w->window.bytes + at, 8), 0, WINDOW_PART);
+	wipe(w->window.bytes, WEIR_WINDOW, w->window.at ? WEIR_WINDOW : w->window.length);
 	w->window.length = 0;
 }
 

@@ -90,6 +90,8 @@ struct head {
 	struct weir_cache_wait wait;
 	__u32 recalled; /* it was found, and its end is next */
 	__u32 pad;
+	__u8 bytes[512 + WEIR_CACHE_STEP]
+		__attribute__((aligned(8))); /* of a payload that stands apart from its headers; then wiped */
 };
 
 /* The packet that is written over the one in hand. */

@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -45,6 +46,16 @@ void ends_close(void)
 	close(server);
 	close(listener);
 	listener = client = server = -1;
+}
+
+void ends_say(bool client_says, const char *text)
+{
+	const size_t n = strlen(text);
+	char heard[n];
+
+	assert_int_equal(send(client_says ? client : server, text, n, MSG_NOSIGNAL), n);
+	assert_int_equal(recv(client_says ? server : client, heard, n, MSG_WAITALL), n);
+	assert_memory_equal(heard, text, n);
 }
 
 static int queue_put(int fd, int queue, __u32 next)

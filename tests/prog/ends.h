@@ -10,6 +10,8 @@
 /* In the namespace of the programs (call_inside()), with the ends in packets.h. Returns a negative errno. */
 int ends_make(void *unused);
 void ends_close(void);
+/* The client says it, or the server, and the other end has heard all of it. */
+void ends_say(bool client_says, const char *text);
 /* The server's end becomes one that was restored from a checkpoint, as if by another process. call_inside() */
 int ends_restore(void *unused);
 /* The number of the next byte in one of the server's queues: TCP_RECV_QUEUE or TCP_SEND_QUEUE. */

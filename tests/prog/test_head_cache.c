@@ -4,15 +4,12 @@
 #include "limited.h"
 
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../array_size.h"
 #include "weir.skel.h"
 #include "weir/http/head_cache.h"
-
-#define SAYINGS 130 /* of one head: within so many it is looked for, and kept */
 
 static cpu_set_t cpus; /* before the test */
 
@@ -41,25 +38,6 @@ static struct weir_conn ask_once(const char *head)
 	connect_ends(false);
 	assert_int_equal(client_says(false, 0, head), PASS);
 	return conn_look(false);
-}
-
-/* In each request that is kept, has the user be another one. What follows from that is found out anew. */
-static void requests_poison(void)
-{
-	const int fd = bpf_map__fd(dp->skeleton->maps.request_cache), cpus = libbpf_num_possible_cpus();
-	struct weir_cached_request *cached = calloc(cpus, sizeof(*cached));
-	__u32 place;
-
-	assert_non_null(cached);
-	for (place = 0; !bpf_map_lookup_elem(fd, &place, cached); place++) {
-		for (int cpu = 0; cpu < cpus; cpu++) {
-			cached[cpu].request.user_subject ^= 1;
-			cached[cpu].digest = 0;
-		}
-		assert_int_equal(bpf_map_update_elem(fd, &place, cached, BPF_ANY), 0);
-	}
-	assert_true(place > 1);
-	free(cached);
 }
 
 /* Is what was kept of the head what it is said to be, when it comes again? It is put right again. */
@@ -94,18 +72,11 @@ static void test_longest_that_is_kept(void **state)
 	static const int lengths[] = {
 		200, 256, 257, 300, WEIR_CACHE_MAX - 1, WEIR_CACHE_MAX, WEIR_CACHE_MAX + 1, 600
 	};
-	static const char line[] = "A-Name: a value that means nothing\r\n";
-	char filling[2 * sizeof(line)], head[2 * WEIR_CACHE_MAX];
+	char head[2 * WEIR_CACHE_MAX];
 
 	(void)state;
-	memset(filling, '-', sizeof(filling));
 	for (size_t i = 0; i < ARRAY_SIZE(lengths); i++) {
-		snprintf(head, sizeof(head), "GET /a HTTP/1.1\r\nX-Remote-User: bob\r\n");
-		while (strlen(head) + 2 * strlen(line) < (size_t)lengths[i])
-			strcat(head, line);
-		snprintf(head + strlen(head), sizeof(head) - strlen(head), "A: %.*s\r\n\r\n",
-			 lengths[i] - (int)strlen(head) - 7, filling);
-		assert_int_equal(strlen(head), lengths[i]);
+		head_fill(head, lengths[i], "GET /a HTTP/1.1\r\nX-Remote-User: bob\r\n");
 		assert_int_equal(is_kept(head), lengths[i] <= WEIR_CACHE_MAX);
 	}
 }

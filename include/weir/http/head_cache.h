@@ -82,10 +82,13 @@ WEIR_INLINE void weir_cache_step(struct weir_digest *d, const struct weir_digest
 WEIR_INLINE __u64 weir_cache_key(const struct weir_digest_keys *keys, __u64 seal, const __u8 *data, const __u8 *end,
 				 __u32 n)
 {
-	const __u8 *last = data + ((n - WEIR_CACHE_STEP) & 511);
 	struct weir_digest d = keys->begin;
+	const __u8 *last;
 
-	if (n < WEIR_CACHE_MIN || n > WEIR_CACHE_MAX || last + WEIR_CACHE_STEP > end)
+	if (n < WEIR_CACHE_MIN || n > WEIR_CACHE_MAX)
+		return 0;
+	last = data + (n - WEIR_CACHE_STEP) % 512;
+	if (last + WEIR_CACHE_STEP > end)
 		return 0;
 	weir_digest_add(&d, keys, WEIR_CACHE_SEAL, seal);
 	weir_digest_add(&d, keys, WEIR_CACHE_LENGTH, n);
