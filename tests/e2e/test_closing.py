@@ -150,3 +150,38 @@ def test_requests_to_a_server_that_has_ended_its_side(world, burst, at_once):
     site.limit("user", qps=100, burst=100)
     eventually(lambda: server.served() == 1 + 4 * at_once, "the others come when they may")
     client.close()
+
+
+class EndsHeadsByFin(HalfClosing):
+    """And takes the end of the client's stream for the end of a head, as Python's http.server does."""
+
+    def serve_one(self, connection):
+        stream = connection.stream
+        while b"\r\n\r\n" not in stream.buffer:
+            if not stream.fill():
+                stream.buffer += b"\r\n" if stream.buffer else b""
+                break
+        return bool(stream.buffer) and super().serve_one(connection)
+
+
+@pytest.mark.parametrize("apart", [False, True], ids=["together", "apart"])
+def test_head_that_ends_with_the_connection_behind_the_servers_end(world, apart):
+    """No 400 would fit any more: the client's FIN is charged like a request, and waits over the limit."""
+    place = world.veth()
+    server = EndsHeadsByFin(place.server_ns, place.address, world.port())
+    world.at_end(server.close)
+    site = world.site(place, server)
+    site.attach()
+    site.limit("user", burst=1)
+    client = site.client()
+    assert client.get("/first") == 200
+    client.expect_end()
+    client.send(client.head("/second").removesuffix(b"\r\n"))
+    if apart:
+        client.settle()
+    client.end_of_requests()
+    eventually(lambda: site.packets("held_record") > 0, "the end waits")
+    assert server.served() == 1
+    assert site.unread() == {"head_cut": 1}
+    site.limit("user", qps=100, burst=1)
+    eventually(lambda: server.served() == 2, "it comes when it may")

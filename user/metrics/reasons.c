@@ -92,7 +92,8 @@ static const struct {
 	{ METRICS_UNREAD, "bad_preamble",
 	  "With --proxy-protocol: the PROXY protocol preamble is missing or malformed: rejected." },
 	{ METRICS_UNREAD, "head_cut",
-	  "The client ended its stream in the middle of a head. Some servers take that for the end of the head: rejected." },
+	  "The client ended its stream in the middle of a head. Some servers take that for the end of the head: rejected, "
+	  "or held if the server has ended its side." },
 	{ METRICS_UNANSWERED, "split_head",
 	  "The server has the first part of the head and has not acknowledged it yet." },
 	{ METRICS_UNANSWERED, "pipelined",

@@ -47,13 +47,12 @@ WEIR_INLINE bool weir_conn_in_head(const struct weir_conn *c)
 
 /*
  * The client's FIN ends a head whose bytes the server has, or will get. Some servers take that for the head's end, and
- * serve a request that nobody has decided. One that has closed its side answers nothing more.
+ * serve a request that nobody has decided, even behind a FIN of their own.
  */
 WEIR_INLINE bool weir_conn_cuts_head(const struct weir_conn *c, const struct weir_segment *g)
 {
 	return c->phase == WEIR_PHASE_FOLLOWED && weir_segment_has(g, WEIR_TCP_FIN) &&
-	       g->seq + g->len == c->request_next && !(c->splice.fins & WEIR_SPLICE_SERVER_FIN) &&
-	       weir_conn_head_is_open(c);
+	       g->seq + g->len == c->request_next && weir_conn_head_is_open(c);
 }
 
 /*
