@@ -188,6 +188,33 @@ def test_bpffs_mounted_over(world):
 
 
 @pytest.mark.alone
+def test_bpffs_read_only(world):
+    """It is told as that. Limits stay in force, also while no agent begins for that reason."""
+    world.bpffs = world.directory / "bpf"
+    world.bpffs.mkdir()
+    run("mount", "-t", "bpf", "weir-test", world.bpffs)
+    world.at_end(run, "umount", "-l", world.bpffs)
+    world.weir.start("off", "--resync", 1)
+    site = world.site()
+    site.attach()
+    site.limit("user", burst=1)
+    run("mount", "-o", "remount,ro", world.bpffs)
+    try:
+        eventually(lambda: "is mounted read-only" in (site.status()["problem"] or ""), "it is told")
+        assert site.client().drive(2) == [200, 429]
+        world.weir.kill()
+        world.weir.launch()
+        assert world.weir.process.wait(60) == 1
+        assert "is mounted read-only" in world.weir.log().splitlines()[-1]
+        assert site.client().drive(1) == [429]
+    finally:
+        run("mount", "-o", "remount,rw", world.bpffs)
+    world.weir.start()
+    assert site.status()["problem"] is None
+    assert site.client().drive(1) == [429]
+
+
+@pytest.mark.alone
 def test_namespace_is_gone(world):
     site = world.site(world.veth())
     site.attach()

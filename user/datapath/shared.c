@@ -12,12 +12,14 @@
 
 /* --- pins */
 
-/* The directory may be gone, and with it the lock, which was on that one; or the bpffs was unmounted. */
+/* The directory may be gone, and with it the lock, which was on that one; or the bpffs was unmounted, or is read-only now. */
 int datapath_directory_sync(struct datapath *dp, struct error *err)
 {
 	struct stat mine, there;
-	int ret;
+	int ret = pins_writable(dp->dir, err);
 
+	if (ret)
+		return ret;
 	if (!fstat(dp->dir_fd, &mine) && !stat(dp->dir, &there) && mine.st_dev == there.st_dev &&
 	    mine.st_ino == there.st_ino)
 		return 0;

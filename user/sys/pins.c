@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -55,6 +56,19 @@ static int directory_make(const char *path, struct error *err)
 	return 0;
 }
 
+int pins_writable(const char *path, struct error *err)
+{
+	struct statfs fs;
+
+	if (statfs(path, &fs) || fs.f_type != BPF_FS_MAGIC || !(fs.f_flags & ST_RDONLY))
+		return 0;
+	return error_set(
+		err, -EROFS,
+		"the bpffs of %s is mounted read-only, so nothing can be changed there: what is in force stays. "
+		"Mount it for writing (mount -o remount,rw DIR)",
+		path);
+}
+
 int pins_mount(const char *path, struct error *err)
 {
 	char existing[PATH_MAX];
@@ -78,7 +92,7 @@ int pins_mount(const char *path, struct error *err)
 			err, -EINVAL,
 			"%s is not on a bpffs: mount one (mount -t bpf bpf DIR) or name another directory (--pin-dir)",
 			path);
-	return 0;
+	return pins_writable(existing, err);
 }
 
 int pins_directory(const char *path, struct error *err)

@@ -22,6 +22,9 @@ int pins_mount(const char *path, struct error *err);
  */
 int pins_directory(const char *path, struct error *err);
 
+/* -EROFS when it is on a bpffs that is mounted read-only: nothing can be pinned there, nor what is pinned be opened to change it. */
+int pins_writable(const char *path, struct error *err);
+
 /* Is it on a bpffs, or can one be mounted for it? */
 bool pins_possible(const char *path);
 
