@@ -104,6 +104,7 @@ USAGE = {
     "history a/b": 'NAME: "a/b" is not a server\'s name',
     "suggest a/b": 'NAME: "a/b" is not a server\'s name',
     "audit a/b": 'NAME: "a/b" is not a server\'s name',
+    "agent --metrics :9790": '":9790" is not ADDR:PORT',
     "limit list --server a/b": '--server: "a/b" is not a server\'s name',
 }
 
@@ -154,6 +155,16 @@ def test_a_path_that_is_empty(weir, words):
     option = words.split()[-1]
     assert weir.refused(*words.split(), "", status=2).endswith(f": {option}: the path is empty")
     assert not weir.state_dir.exists() and not weir.pins.exists()
+
+
+@pytest.mark.parametrize("words", ["dry-run WORD", "dry-run web WORD", "explain WORD", "limit set user --over WORD",
+                                   "limit set user --burst WORD", "limit set user --long-running WORD", "agent --log WORD",
+                                   "agent --inside WORD", "agent --policy WORD", "max-in-flight --mutating WORD", "pause a WORD",
+                                   "attach web --port WORD", "limit set user --WORD"])
+def test_hostile_words_are_shown_harmlessly(weir, words):
+    """A script passes on what it was given. No control character of it reaches the terminal."""
+    said = weir.refused(*(word.replace("WORD", "a\x1b[31m\nb") for word in words.split()), status=2)
+    assert said.isprintable() and "[31m" in said
 
 
 @pytest.mark.parametrize("words", ["status", "metrics", "limit list", "limit set user --qps 1 --burst 1", "pause",

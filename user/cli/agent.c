@@ -60,7 +60,7 @@ static void set_inside(const struct argp_state *state, struct agent_options *age
 {
 	agent->inside_off = strcmp(arg, "off") == 0;
 	if (!agent->inside_off && strcmp(arg, "on") != 0)
-		argp_failure(state, CLI_USAGE, 0, "--inside: \"%s\" must be on or off", arg);
+		cli_refuse(state, "--inside: \"%s\" must be on or off", arg);
 }
 
 static void set_log(const struct argp_state *state, const char *arg)
@@ -68,7 +68,7 @@ static void set_log(const struct argp_state *state, const char *arg)
 	bool json = strcmp(arg, "json") == 0;
 
 	if (!json && strcmp(arg, "text") != 0)
-		argp_failure(state, CLI_USAGE, 0, "--log: \"%s\" must be text or json", arg);
+		cli_refuse(state, "--log: \"%s\" must be text or json", arg);
 	log_json(json);
 }
 
@@ -79,7 +79,7 @@ static void set_resync(const struct argp_state *state, struct agent_options *age
 
 	cli_check(state, parse_number(arg, RESYNC_MAX_S, &seconds, &err), "--resync", &err);
 	if (!seconds)
-		argp_failure(state, CLI_USAGE, 0, "--resync: at least 1 second");
+		cli_refuse(state, "--resync: at least 1 second");
 	agent->resync_s = seconds;
 }
 
@@ -90,7 +90,7 @@ static void set_connections(const struct argp_state *state, struct agent_options
 
 	cli_check(state, parse_number(arg, CONNECTIONS_MAX, &n, &err), "--connections", &err);
 	if (!n)
-		argp_failure(state, CLI_USAGE, 0, "--connections: at least one");
+		cli_refuse(state, "--connections: at least one");
 	agent->conns_max = n;
 }
 
@@ -130,11 +130,10 @@ static void add_policy(const struct argp_state *state, struct agent_words *words
 	size_t n = words->options.n_policies;
 
 	if (*arg != '/')
-		argp_failure(state, CLI_USAGE, 0, "--policy: \"%s\" is not an absolute path of a file or directory",
-			     arg);
+		cli_refuse(state, "--policy: \"%s\" is not an absolute path of a file or directory", arg);
 	for (size_t i = 0; i < n; i++)
 		if (strcmp(words->policies[i], arg) == 0)
-			argp_failure(state, CLI_USAGE, 0, "--policy: %s is there twice", arg);
+			cli_refuse(state, "--policy: %s is there twice", arg);
 	words->policies = array_grow(words->policies, n, sizeof(*words->policies));
 	if (!words->policies)
 		argp_failure(state, 1, 0, "out of memory");

@@ -84,17 +84,17 @@ static bool inside_is(json_t *server, enum inside_mode mode)
 static void check(const struct argp_state *state, json_t *server)
 {
 	if (!json_object_get(server, "name"))
-		argp_failure(state, CLI_USAGE, 0, "NAME is missing");
+		cli_refuse(state, "NAME is missing");
 	if (!json_object_get(server, "listen"))
-		argp_failure(state, CLI_USAGE, 0, "--port or --listen is missing");
+		cli_refuse(state, "--port or --listen is missing");
 	if (json_object_get(server, "inside_share") &&
 	    (inside_is(server, INSIDE_OFF) || inside_is(server, INSIDE_HOLD)))
-		argp_failure(state, CLI_USAGE, 0, "--inside-share needs --inside answer, auto or see");
+		cli_refuse(state, "--inside-share needs --inside answer, auto or see");
 	if (json_object_get(server, "write_memory") &&
 	    (inside_is(server, INSIDE_OFF) || inside_is(server, INSIDE_HOLD)))
-		argp_failure(state, CLI_USAGE, 0, "--write-memory needs --inside answer, auto or see");
+		cli_refuse(state, "--write-memory needs --inside answer, auto or see");
 	if (json_object_get(server, "hold_max") && !inside_is(server, INSIDE_HOLD))
-		argp_failure(state, CLI_USAGE, 0, "--hold-max needs --inside hold");
+		cli_refuse(state, "--hold-max needs --inside hold");
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,14 +26,23 @@ void cli_defaults(void)
 	cli.pin_dir = from_environment("WEIR_PIN_DIR", "/sys/fs/bpf/weir");
 }
 
+void cli_refuse(const struct argp_state *state, const char *format, ...)
+{
+	CLEANUP_FREE char *text = NULL, *visible = NULL;
+	va_list words;
+	int ret;
+
+	va_start(words, format);
+	ret = vasprintf(&text, format, words);
+	va_end(words);
+	visible = ret < 0 ? NULL : output_visible(text);
+	argp_failure(state, CLI_USAGE, 0, "%s", visible ?: "out of memory");
+}
+
 void cli_check(const struct argp_state *state, int wrong, const char *what, const struct error *err)
 {
-	CLEANUP_FREE char *visible = NULL;
-
-	if (!wrong)
-		return;
-	visible = output_visible(err->text);
-	argp_failure(state, CLI_USAGE, 0, "%s: %s", what, visible ? visible : "wrong");
+	if (wrong)
+		cli_refuse(state, "%s: %s", what, err->text);
 }
 
 const char *cli_server_name(const struct argp_state *state, const char *arg)
@@ -65,15 +76,15 @@ void cli_set_whole(const struct argp_state *state, json_t *object, const char *k
 	__u64 number = 0;
 
 	if (weir_burst_parse(arg, &number))
-		argp_failure(state, CLI_USAGE, 0, "%s: \"%s\" is not a whole number from 0 to %u, like 100 or 2k",
-			     option, arg, WEIR_BURST_MAX);
+		cli_refuse(state, "%s: \"%s\" is not a whole number from 0 to %u, like 100 or 2k", option, arg,
+			   WEIR_BURST_MAX);
 	json_object_set_new(object, key, json_integer(number));
 }
 
 char *cli_path(const struct argp_state *state, const char *option, char *arg)
 {
 	if (!*arg)
-		argp_failure(state, CLI_USAGE, 0, "%s: the path is empty", option);
+		cli_refuse(state, "%s: the path is empty", option);
 	return arg;
 }
 
@@ -84,10 +95,7 @@ void cli_too_many(const struct argp_state *state, const char *word)
 
 void cli_word_for(const struct argp_state *state, const char *word, const char *option)
 {
-	CLEANUP_FREE char *visible = output_visible(word);
-
-	argp_failure(state, CLI_USAGE, 0, "\"%s\" is an unexpected argument%s%s", visible ? visible : "",
-		     option ? ": " : "", option ?: "");
+	cli_refuse(state, "\"%s\" is an unexpected argument%s%s", word, option ? ": " : "", option ?: "");
 }
 
 enum {

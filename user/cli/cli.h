@@ -76,7 +76,10 @@ void cli_parse(const struct command *command, argp_parser_t parser, void *input,
 /* For a command with no options of its own and at most one argument, a server's name, which becomes *argument. */
 void cli_parse_plain(const struct command *command, const char **argument, int argc, char **argv);
 
-/* Ends the process when `wrong`: "weir COMMAND: WHAT: ERR". */
+/* Ends the process: "weir COMMAND: ...", where control characters of the user's words are made visible. */
+void cli_refuse(const struct argp_state *state, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* As that, when `wrong`: "WHAT: ERR". */
 void cli_check(const struct argp_state *state, int wrong, const char *what, const struct error *err);
 
 /* The argument of these. */

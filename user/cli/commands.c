@@ -30,7 +30,8 @@ const struct command commands[] = {
 	  "weir resume\nweir resume web" },
 	{ "dry-run", "NAME on|off", "Begin or end a server's dry run: decide and count, but refuse nothing.",
 	  cli_dry_run, NULL, NULL,
-	  "Limits, buckets and counters stay. What would have been refused is counted as dry_run_shed and dry_run_refused.",
+	  "Limits, buckets and counters stay. What would have been refused is counted as dry_run_shed or "
+	  "dry_run_rejected, and by its limit as dry_run_refused.",
 	  "weir dry-run web on\nweir dry-run web off" },
 	{ "reload", "[NAME]", "Read token files and address files again, as SIGHUP does.", cli_reload, NULL, NULL,
 	  "A file with an error changes nothing. Without NAME: all servers.", "weir reload\nweir reload web" },

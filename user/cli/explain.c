@@ -53,10 +53,9 @@ static void take_word(json_t *request, const char *word, const struct argp_state
 static void check_connection(json_t *request, const struct argp_state *state)
 {
 	if (!json_object_get(request, "source"))
-		argp_failure(state, CLI_USAGE, 0,
-			     "--source is missing, like in: weir explain --connection --source 10.1.2.3");
+		cli_refuse(state, "--source is missing, like in: weir explain --connection --source 10.1.2.3");
 	if (json_object_size(request) > 2)
-		argp_failure(state, CLI_USAGE, 0, "--connection takes --source and --server, and no request");
+		cli_refuse(state, "--connection takes --source and --server, and no request");
 }
 
 static void check_whole(json_t *request, const struct argp_state *state)
@@ -69,16 +68,13 @@ static void check_whole(json_t *request, const struct argp_state *state)
 		return;
 	}
 	if (!whole && !*method)
-		argp_failure(state, CLI_USAGE, 0,
-			     "METHOD and PATH are missing, like in: weir explain GET /api/v1/pods");
+		cli_refuse(state, "METHOD and PATH are missing, like in: weir explain GET /api/v1/pods");
 	else if (!whole && *method == '/')
-		argp_failure(state, CLI_USAGE, 0, "METHOD is missing before %s, like in: weir explain GET %s", method,
-			     method);
+		cli_refuse(state, "METHOD is missing before %s, like in: weir explain GET %s", method, method);
 	else if (!whole)
-		argp_failure(state, CLI_USAGE, 0, "PATH is missing behind %s, like in: weir explain %s /", method,
-			     method);
+		cli_refuse(state, "PATH is missing behind %s, like in: weir explain %s /", method, method);
 	if (json_object_get(request, "groups") && !json_object_get(request, "user"))
-		argp_error(state, "--group needs --user");
+		cli_refuse(state, "--group needs --user");
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)

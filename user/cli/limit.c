@@ -95,7 +95,7 @@ static void set_text(struct limit_words *words, const char *key, const char *tex
 static void set_over(const struct argp_state *state, struct limit_words *words, const char *arg)
 {
 	if (strcmp(arg, "drop") != 0 && strcmp(arg, "reset") != 0)
-		argp_failure(state, CLI_USAGE, 0, "--over: \"%s\" is neither drop nor reset", arg);
+		cli_refuse(state, "--over: \"%s\" is neither drop nor reset", arg);
 	set_text(words, "over", arg);
 }
 
@@ -131,8 +131,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (!words->name)
-			argp_failure(
-				state, CLI_USAGE, 0,
+			cli_refuse(
+				state,
 				"the name of the limit is missing: total, namespace, user, source-and-object, or a name of your own");
 		return 0;
 	default:
@@ -153,21 +153,19 @@ static void check_amounts(const struct argp_state *state, const struct limit_wor
 	bool other = is_given(words, "mode") || is_given(words, "penalty") || is_given(words, "over");
 
 	if (open && (qps || burst || in_flight))
-		argp_failure(state, CLI_USAGE, 0, "--open: use either --open, or --in-flight, or --qps and --burst");
+		cli_refuse(state, "--open: use either --open, or --in-flight, or --qps and --burst");
 	if (in_flight && is_given(words, "connections"))
-		argp_failure(state, CLI_USAGE, 0,
-			     "--in-flight: a limit on connections has --open, or --qps and --burst");
+		cli_refuse(state, "--in-flight: a limit on connections has --open, or --qps and --burst");
 	if (in_flight && (qps || burst))
-		argp_failure(state, CLI_USAGE, 0, "--in-flight: use either --in-flight, or --qps and --burst");
+		cli_refuse(state, "--in-flight: use either --in-flight, or --qps and --burst");
 	if (deny && (qps || burst || in_flight))
-		argp_failure(state, CLI_USAGE, 0, "--deny: use it without --qps, --burst and --in-flight");
+		cli_refuse(state, "--deny: use it without --qps, --burst and --in-flight");
 	if (deny && open)
-		argp_failure(state, CLI_USAGE, 0, "--deny: use it without --open");
+		cli_refuse(state, "--deny: use it without --open");
 	if (other && words->subject)
-		argp_failure(state, CLI_USAGE, 0,
-			     "--dry-run, --enforce, --penalty and --over belong to the limit, not to a subject");
+		cli_refuse(state, "--dry-run, --enforce, --penalty and --over belong to the limit, not to a subject");
 	if (!qps && !burst && !in_flight && !open && !deny && !other)
-		argp_failure(state, CLI_USAGE, 0, "--qps and --burst, --open, --in-flight or --deny are missing");
+		cli_refuse(state, "--qps and --burst, --open, --in-flight or --deny are missing");
 }
 
 static error_t parse_set(int key, char *arg, struct argp_state *state)

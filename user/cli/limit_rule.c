@@ -102,7 +102,7 @@ static void set_long_running(const struct argp_state *state, json_t *rule, const
 	bool yes = strcmp(arg, "yes") == 0;
 
 	if (!yes && strcmp(arg, "no") != 0)
-		argp_failure(state, CLI_USAGE, 0, "--long-running: \"%s\" is neither yes nor no", arg);
+		cli_refuse(state, "--long-running: \"%s\" is neither yes nor no", arg);
 	json_object_set_new(rule, "long_running", json_boolean(yes));
 }
 

@@ -37,7 +37,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (!json_object_get(arguments, "read_only") && !json_object_get(arguments, "mutating"))
-			argp_failure(state, CLI_USAGE, 0, "--read-only or --mutating is missing");
+			cli_refuse(state, "--read-only or --mutating is missing");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

@@ -88,16 +88,19 @@ void cli_find_misspelt(const struct argp *argp, int argc, char **argv)
 	struct known known = { .letters = ":V?" };
 	CLEANUP_FREE char *typed = NULL, *visible = NULL;
 	const char *meant = NULL;
+	bool ends;
 
 	if (add_all(&known, argp) && add(&known, "help", no_argument) && add(&known, "usage", no_argument) &&
 	    add(&known, "version", no_argument) && add(&known, NULL, 0))
 		typed = first_unknown(&known, argc, argv);
 	if (typed)
 		meant = meant_by(&known, typed);
-	visible = meant ? output_visible(typed) : NULL;
-	if (meant)
-		fprintf(stderr, "%s: there is no option \"--%s\": is \"--%s\" meant?\n", argv[0], visible ?: "", meant);
+	visible = typed ? output_visible(typed) : NULL;
+	ends = meant || (visible && strcmp(visible, typed) != 0); /* argp would print control characters as they are */
+	if (ends)
+		fprintf(stderr, "%s: there is no option \"--%s\"%s%s%s\n", argv[0], visible ?: "",
+			meant ? ": is \"--" : "", meant ?: "", meant ? "\" meant?" : "");
 	free(known.options);
-	if (meant)
+	if (ends)
 		exit(CLI_USAGE);
 }

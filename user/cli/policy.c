@@ -66,7 +66,7 @@ error_t policy_parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (!json_array_size(words->files))
-			argp_failure(state, CLI_USAGE, 0, "-f FILE is missing");
+			cli_refuse(state, "-f FILE is missing");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

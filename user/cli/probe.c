@@ -34,7 +34,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (options->netns && options->binary)
-			argp_error(state, "--netns and --binary exclude each other");
+			cli_refuse(state, "--netns and --binary exclude each other");
 		return 0;
 	case ARGP_KEY_ARG:
 		cli_too_many(state, arg);

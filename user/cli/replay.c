@@ -40,10 +40,10 @@ struct replay_words {
 static void check_whole(const struct argp_state *state, const struct replay_words *words)
 {
 	if (!json_array_size(words->policy.files))
-		argp_failure(state, CLI_USAGE, 0, "--policy FILE is missing");
+		cli_refuse(state, "--policy FILE is missing");
 	if (!words->recording)
-		argp_failure(
-			state, CLI_USAGE, 0,
+		cli_refuse(
+			state,
 			"the recording is missing: a file that weir trace --json has written, or - for standard input");
 }
 

@@ -36,7 +36,7 @@ static error_t parse_detach(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (named == (json_object_get(arguments, "all") != NULL))
-			argp_failure(state, CLI_USAGE, 0, "NAME or --all is missing");
+			cli_refuse(state, "NAME or --all is missing");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -116,9 +116,9 @@ static error_t parse_dry_run(int key, char *arg, struct argp_state *state)
 	bool on;
 
 	if (key == ARGP_KEY_NO_ARGS)
-		argp_failure(state, CLI_USAGE, 0, "the server's name, and on or off, are missing");
+		cli_refuse(state, "the server's name, and on or off, are missing");
 	if (key == ARGP_KEY_END && state->arg_num == 1)
-		argp_failure(state, CLI_USAGE, 0, "on or off is missing behind %s", cli_text(arguments, "name"));
+		cli_refuse(state, "on or off is missing behind %s", cli_text(arguments, "name"));
 	if (key != ARGP_KEY_ARG)
 		return ARGP_ERR_UNKNOWN;
 	if (state->arg_num > 1)
@@ -129,7 +129,7 @@ static error_t parse_dry_run(int key, char *arg, struct argp_state *state)
 	}
 	on = strcmp(arg, "on") == 0;
 	if (!on && strcmp(arg, "off") != 0)
-		argp_failure(state, CLI_USAGE, 0, "\"%s\" must be on or off", arg);
+		cli_refuse(state, "\"%s\" must be on or off", arg);
 	json_object_set_new(arguments, "dry_run", json_boolean(on));
 	return 0;
 }

@@ -82,10 +82,9 @@ static void check_whole(const struct argp_state *state, const struct trace_optio
 	if (!audited->log && !audited->recording)
 		return;
 	if (json_object_get(trace->arguments, "follow"))
-		argp_failure(state, CLI_USAGE, 0, "%s and --follow exclude each other",
-			     audited->log ? "--audit-log" : "--recording");
+		cli_refuse(state, "%s and --follow exclude each other", audited->log ? "--audit-log" : "--recording");
 	if (audited->log && audited->recording && !strcmp(audited->log, "-") && !strcmp(audited->recording, "-"))
-		argp_failure(state, CLI_USAGE, 0, "only one of --audit-log and --recording can be standard input");
+		cli_refuse(state, "only one of --audit-log and --recording can be standard input");
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)

@@ -110,7 +110,7 @@ static bool split_listen(const char *text, char address[static PARSE_ADDRESS_TEX
 	} else if (memchr(text, ':', colon - text)) {
 		return false;
 	}
-	if (end - start >= PARSE_ADDRESS_TEXT)
+	if (end == start || end - start >= PARSE_ADDRESS_TEXT)
 		return false;
 	memcpy(address, start, end - start);
 	address[end - start] = '\0';
