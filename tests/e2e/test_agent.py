@@ -166,9 +166,7 @@ def test_pins_are_gone(site):
     assert site.weir.counts()["shed"] == 1
 
 
-@pytest.mark.alone
-def test_bpffs_mounted_over(world):
-    """What is wrong is told, limits stay in force, and all is in order when that is gone."""
+def site_on_a_bpffs_of_its_own(world):
     world.bpffs = world.directory / "bpf"
     world.bpffs.mkdir()
     run("mount", "-t", "bpf", "weir-test", world.bpffs)
@@ -177,6 +175,13 @@ def test_bpffs_mounted_over(world):
     site = world.site()
     site.attach()
     site.limit("user", burst=1)
+    return site
+
+
+@pytest.mark.alone
+def test_bpffs_mounted_over(world):
+    """What is wrong is told, limits stay in force, and all is in order when that is gone."""
+    site = site_on_a_bpffs_of_its_own(world)
     run("mount", "-t", "bpf", "weir-test", world.bpffs)
     try:
         eventually(lambda: "its pin is hidden: unmount" in (site.status()["problem"] or ""), "it is told")
@@ -190,14 +195,7 @@ def test_bpffs_mounted_over(world):
 @pytest.mark.alone
 def test_bpffs_read_only(world):
     """It is told as that. Limits stay in force, also while no agent begins for that reason."""
-    world.bpffs = world.directory / "bpf"
-    world.bpffs.mkdir()
-    run("mount", "-t", "bpf", "weir-test", world.bpffs)
-    world.at_end(run, "umount", "-l", world.bpffs)
-    world.weir.start("off", "--resync", 1)
-    site = world.site()
-    site.attach()
-    site.limit("user", burst=1)
+    site = site_on_a_bpffs_of_its_own(world)
     run("mount", "-o", "remount,ro", world.bpffs)
     try:
         eventually(lambda: "is mounted read-only" in (site.status()["problem"] or ""), "it is told")
