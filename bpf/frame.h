@@ -289,6 +289,7 @@ static long request_next(__u32 i __attribute__((unused)), struct feed *f)
 		weir_request_reader_passed(r);
 	else if (w->frame_event == WEIR_FRAME_HEAD)
 		request_end(f->skb, w);
+	/* At the packet's end another round would find out only that, and a round costs calls and returns. */
 	if (r->held || r->lost != WEIR_REASON_NONE || (r->shed && weir_request_ended(&r->request)) ||
 	    is_read_whole(w, r->next))
 		return 1;

@@ -69,7 +69,7 @@ static __always_inline void head_key(struct __sk_buff *skb, struct work *w, __u6
 	const __u8 *data = (const __u8 *)(long)skb->data, *end = (const __u8 *)(long)skb->data_end;
 	__u32 payload = w->packet.payload, n = w->packet.segment.len;
 
-	if (payload > HEADERS_MAX || n < WEIR_CACHE_MIN || n > WEIR_CACHE_MAX || weir_cache_waits(&w->head.wait))
+	if (payload > HEADERS_MAX || !weir_cache_fits(n) || weir_cache_waits(&w->head.wait))
 		return;
 	w->head.key = weir_cache_key(digest_keys_of(), seal, data + payload, end, n);
 	if (!w->head.key)

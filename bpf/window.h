@@ -7,7 +7,7 @@
 
 #include "work.h"
 
-/* Is the packet read to its end, where number `next` is the next byte? A round more would find out only that, and costs calls and returns. */
+/* Is the packet read to its end, where number `next` is the next byte? */
 static __always_inline bool is_read_whole(const struct work *w, __u32 next)
 {
 	return next - w->packet.segment.seq >= w->packet.segment.len;

@@ -90,8 +90,7 @@ struct head {
 	struct weir_cache_wait wait;
 	__u32 recalled; /* it was found, and its end is next */
 	__u32 pad;
-	__u8 bytes[512 + WEIR_CACHE_STEP]
-		__attribute__((aligned(8))); /* of a payload that stands apart from its headers; then wiped */
+	__u8 bytes[WEIR_CACHE_ROOM] __attribute__((aligned(8))); /* of a payload that stands apart; then wiped */
 };
 
 /* The packet that is written over the one in hand. */

@@ -5,7 +5,6 @@
  */
 #include "ends.h"
 #include "heads.h"
-#include "limited.h"
 
 #include <bpf/bpf.h>
 #include <stdlib.h>

@@ -93,9 +93,9 @@ void cli_too_many(const struct argp_state *state, const char *word)
 	cli_word_for(state, word, NULL);
 }
 
-void cli_word_for(const struct argp_state *state, const char *word, const char *option)
+void cli_word_for(const struct argp_state *state, const char *word, const char *advice)
 {
-	cli_refuse(state, "\"%s\" is an unexpected argument%s%s", word, option ? ": " : "", option ?: "");
+	cli_refuse(state, "\"%s\" is an unexpected argument%s%s", word, advice ? ": " : "", advice ?: "");
 }
 
 enum {

@@ -98,7 +98,7 @@ char *cli_path(const struct argp_state *state, const char *option, char *arg);
 /* Ends the process: there is no place for this word. */
 void cli_too_many(const struct argp_state *state, const char *word);
 /* As that, and what is to be done: "a file is named by -f". */
-void cli_word_for(const struct argp_state *state, const char *word, const char *option);
+void cli_word_for(const struct argp_state *state, const char *word, const char *advice);
 
 /* Prints "weir: warning: ..." on stderr for each of a result's `warnings`; about: what they are about, or "". */
 void cli_warn(json_t *result, const char *about);

@@ -97,9 +97,10 @@ void cli_find_misspelt(const struct argp *argp, int argc, char **argv)
 		meant = meant_by(&known, typed);
 	visible = typed ? output_visible(typed) : NULL;
 	ends = meant || (visible && strcmp(visible, typed) != 0); /* argp would print control characters as they are */
-	if (ends)
-		fprintf(stderr, "%s: there is no option \"--%s\"%s%s%s\n", argv[0], visible ?: "",
-			meant ? ": is \"--" : "", meant ?: "", meant ? "\" meant?" : "");
+	if (meant)
+		fprintf(stderr, "%s: there is no option \"--%s\": is \"--%s\" meant?\n", argv[0], visible ?: "", meant);
+	else if (ends)
+		fprintf(stderr, "%s: there is no option \"--%s\"\n", argv[0], visible);
 	free(known.options);
 	if (ends)
 		exit(CLI_USAGE);

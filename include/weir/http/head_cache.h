@@ -18,6 +18,10 @@
 #define WEIR_CACHE_MIN 32
 #define WEIR_CACHE_MAX 448
 #define WEIR_CACHE_STEP 32
+#define WEIR_CACHE_OFFSETS 512 /* a power of 2: by it verifiers see how far behind its begin a payload is looked at, */
+#define WEIR_CACHE_ROOM \
+	(WEIR_CACHE_OFFSETS + WEIR_CACHE_STEP) /* and want so many bytes of memory that is not a packet */
+_Static_assert(WEIR_CACHE_MAX <= WEIR_CACHE_OFFSETS, "each place of a payload is one of them");
 
 /* The words of a key: those of the payload, whole steps of it and then the last step, and two that say what is read. */
 #define WEIR_CACHE_LAST (WEIR_CACHE_MAX / 8)
@@ -75,6 +79,12 @@ WEIR_INLINE void weir_cache_step(struct weir_digest *d, const struct weir_digest
 		weir_digest_add(d, keys, n + i, weir_window_word_of(bytes + 8 * i));
 }
 
+/* Has a payload of n bytes a key? */
+WEIR_INLINE bool weir_cache_fits(__u32 n)
+{
+	return n >= WEIR_CACHE_MIN && n <= WEIR_CACHE_MAX;
+}
+
 /*
  * The key of the n bytes at `data`, of which what lies before `end` can be read. seal: of what else the reading hangs on. 0: there is no key,
  * for the bytes are too few, too many, or not all there.
@@ -85,9 +95,9 @@ WEIR_INLINE __u64 weir_cache_key(const struct weir_digest_keys *keys, __u64 seal
 	struct weir_digest d = keys->begin;
 	const __u8 *last;
 
-	if (n < WEIR_CACHE_MIN || n > WEIR_CACHE_MAX)
+	if (!weir_cache_fits(n))
 		return 0;
-	last = data + (n - WEIR_CACHE_STEP) % 512;
+	last = data + (n - WEIR_CACHE_STEP) % WEIR_CACHE_OFFSETS;
 	if (last + WEIR_CACHE_STEP > end)
 		return 0;
 	weir_digest_add(&d, keys, WEIR_CACHE_SEAL, seal);
