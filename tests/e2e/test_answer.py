@@ -90,7 +90,7 @@ def test_events(site):
 
 def test_plain_and_capped(world):
     site = world.site()
-    site.attach("--refusals", "plain", "--max-retry-after", "7")
+    site.attach("--refusals", "plain", "--max-retry-after", "7s")
     site.limit("user", burst=0)
     answer = ask(site, "/")
     assert (answer.status, answer.fields["retry-after"]) == (429, "7")

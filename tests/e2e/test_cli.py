@@ -105,6 +105,20 @@ USAGE = {
     "suggest a/b": 'NAME: "a/b" is not a server\'s name',
     "audit a/b": 'NAME: "a/b" is not a server\'s name',
     "agent --metrics :9790": '":9790" is not ADDR:PORT',
+    "explain GET / --source nonsense": '--source: "nonsense" is not an IP address',
+    "explain GET / --source 10.0.0.0/8": '--source: "10.0.0.0/8" is a network: a single address is needed',
+    "explain GET / --source 10.0.0.0/99": '--source: "10.0.0.0/99" is not an IP address',
+    "attach web2 --port 80 --exempt-source nonsense": '--exempt-source: "nonsense" is not an IP address or CIDR',
+    "attach web2 --port 80 --exempt-path nonsense": '--exempt-path: "nonsense" is not a path',
+    "attach web2 --port 80 --max-retry-after 1h1s": '--max-retry-after: "1h1s" is not whole seconds from 1s to 1h',
+    "attach web2 --port 80 --max-retry-after 1500ms": '--max-retry-after: "1500ms" is not whole seconds from 1s to 1h',
+    "attach web2 --port 80 --inside hold --hold-max 26s": '--hold-max: "26s" is not whole seconds from 1s to 25s',
+    "agent --resync 0": '--resync: "0" is not whole seconds from 1s to 24h',
+    "agent --resync 1.5": '--resync: "1.5" is not a duration: whole numbers with h, m, s, ms, us or ns, like 5ms',
+    "trace --for many": '--for: "many" is not a duration: whole numbers with h, m, s, ms, us or ns, like 5ms or 1h30m',
+    "trace --for -1": '--for: "-1" is not a duration',
+    "trace --for 999us": "--for: must be at least 1ms",
+    "events --follow --for 5x": '--for: "5x" is not a duration',
     "limit list --server a/b": '--server: "a/b" is not a server\'s name',
 }
 
@@ -155,6 +169,12 @@ def test_a_path_that_is_empty(weir, words):
     option = words.split()[-1]
     assert weir.refused(*words.split(), "", status=2).endswith(f": {option}: the path is empty")
     assert not weir.state_dir.exists() and not weir.pins.exists()
+
+
+def test_an_audit_log_that_is_not_there(weir, tmp_path):
+    """It is looked for before the agent, which may be another one's or none."""
+    log = tmp_path / "audit.log"
+    assert weir.refused("events", "--audit-log", log) == f"weir: {log}: No such file or directory"
 
 
 @pytest.mark.parametrize("words", ["dry-run WORD", "dry-run web WORD", "explain WORD", "limit set user --over WORD",

@@ -125,6 +125,19 @@ def test_busy(tmp_path):
         assert answers([ask(weir, "status")]) == [("", "weir: at last\n")]
 
 
+def ends(listener):
+    """Ends when it has read what it was asked."""
+    with listener.accept()[0] as client:
+        assert client.recv(4096).endswith(b"\n")
+
+
+def test_ends_before_it_answers(tmp_path):
+    """Nobody knows whether it was done: where to look is said."""
+    with stand_in(tmp_path, ends) as weir:
+        assert answers([ask(weir, "pause", "web")]) == [
+            ("", 'weir: the agent closed the connection without an answer. It may have done what it was asked: see "weir status"\n')]
+
+
 def late(listener):
     """Answers its only client when one that hangs would have been found out."""
     with listener.accept()[0] as client:

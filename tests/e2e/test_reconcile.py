@@ -280,7 +280,7 @@ def test_given_up_and_come_back(world):
     hidden.touch()
     run("mount", "--bind", hidden, path)
     try:
-        world.weir.start("off", "--resync", 2)
+        world.weir.start("off", "--resync", "2s")
         assert site.status()["mode"] == "failed"
         reconcile = eventually(lambda: world.weir.json("status")["agent"]["reconcile"]["given_up"], "it is given up")
         assert list(reconcile) == ["server/web"]
@@ -298,7 +298,7 @@ def test_given_up_and_come_back(world):
 
 
 def test_resync_is_strict(world):
-    for word in "0", "x", "1.5", "-1", "86401", "":
+    for word in "0", "x", "1.5", "-1", "86401", "24h1s", "1500ms", "":
         assert "--resync" in world.weir.refused("agent", "--resync", word, status=2)
 
 

@@ -158,7 +158,8 @@ def test_readers_come_and_go(world, site):
     assert client.drive(3, "/last") == [429] * 3
     assert last.wait()[0] == 0
     assert said(last.requests()) == [("GET", "/last/0", "shed"), ("GET", "/last/1", "shed")]
-    assert world.trace("--for", "1").wait() == (0, "weir: tracing web; ^C ends\n")
+    for time in "1", "1s", "250ms":
+        assert world.trace("--for", time).wait() == (0, "weir: tracing web; ^C ends\n")
 
 
 def test_agent_stops(world, site, trace):

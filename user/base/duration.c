@@ -18,6 +18,7 @@ static const struct unit {
 	{ "ns", 1 },
 };
 #define UNITS (sizeof(units) / sizeof(*units))
+#define SECONDS 2 /* their index */
 
 /* Reads digits, and says how many there were. The value stops growing above DURATION_MAX_NS. */
 static size_t read_number(const char *text, __u64 *value)
@@ -52,9 +53,10 @@ static bool add(__u64 *sum, __u64 count, __u64 unit_ns)
 	return true;
 }
 
-int duration_parse(const char *text, __u64 *ns, struct error *err)
+/* What has no unit is in `plain`, if that is a unit. */
+static int parse(const char *text, size_t plain, __u64 *ns, struct error *err)
 {
-	const char *p = strcmp(text, "0") == 0 ? "0s" : text;
+	const char *p = text;
 	size_t next = 0; /* the largest unit that may still come */
 	bool fits = true;
 	__u64 sum = 0;
@@ -63,6 +65,8 @@ int duration_parse(const char *text, __u64 *ns, struct error *err)
 		__u64 count;
 		size_t length, digits = read_number(p, &count), unit = find_unit(p + digits, &length);
 
+		if (p == text && !p[digits])
+			unit = plain;
 		if (!digits || unit == UNITS || unit < next)
 			return error_set(
 				err, -EINVAL,
@@ -79,9 +83,19 @@ int duration_parse(const char *text, __u64 *ns, struct error *err)
 	return 0;
 }
 
+int duration_parse(const char *text, __u64 *ns, struct error *err)
+{
+	return parse(text, strcmp(text, "0") == 0 ? SECONDS : UNITS, ns, err);
+}
+
+int duration_parse_seconds(const char *text, __u64 *ns, struct error *err)
+{
+	return parse(text, SECONDS, ns, err);
+}
+
 void duration_format(__u64 ns, char text[static DURATION_TEXT])
 {
-	const struct unit *unit = ns ? units : &units[2];
+	const struct unit *unit = ns ? units : &units[SECONDS];
 
 	while (ns % unit->ns)
 		unit++;

@@ -18,6 +18,9 @@
 /* "0" needs no unit. -EINVAL with err filled in: not a duration, or longer than DURATION_MAX_NS. */
 int duration_parse(const char *text, __u64 *ns, struct error *err);
 
+/* As that; plain digits are seconds. */
+int duration_parse_seconds(const char *text, __u64 *ns, struct error *err);
+
 /* One number in the largest unit that has it whole: 90 s is "90s", an hour "1h", 0 "0s". */
 void duration_format(__u64 ns, char text[static DURATION_TEXT]);
 

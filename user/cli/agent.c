@@ -33,8 +33,9 @@ const struct argp_option cli_agent_options[] = {
 	{ "connections", 'c', "N", 0,
 	  "size of the connection table of each network namespace (default: 262144). An existing table keeps its size",
 	  0 },
-	{ "resync", 'r', "SECONDS", 0,
-	  "interval for comparing the kernel with the desired state and repairing differences (default: 60)", 0 },
+	{ "resync", 'r', "TIME", 0,
+	  "interval for comparing the kernel with the desired state and repairing differences, whole seconds up to 24h (default: 60s)",
+	  0 },
 	{ "admin-group", KEY_ADMIN_GROUP, "GROUP", 0, "members may run all commands, as root may", 0 },
 	{ "monitor-group", KEY_MONITOR_GROUP, "GROUP", 0,
 	  "members may run read-only commands: status, top, history, audit, suggest, limit list, metrics, export, explain, diff",
@@ -74,13 +75,7 @@ static void set_log(const struct argp_state *state, const char *arg)
 
 static void set_resync(const struct argp_state *state, struct agent_options *agent, const char *arg)
 {
-	struct error err;
-	__u64 seconds;
-
-	cli_check(state, parse_number(arg, RESYNC_MAX_S, &seconds, &err), "--resync", &err);
-	if (!seconds)
-		cli_refuse(state, "--resync: at least 1 second");
-	agent->resync_s = seconds;
+	agent->resync_s = cli_seconds(state, "--resync", RESYNC_MAX_S, arg);
 }
 
 static void set_connections(const struct argp_state *state, struct agent_options *agent, const char *arg)

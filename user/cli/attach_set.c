@@ -66,12 +66,11 @@ static void add_interface(const struct argp_state *state, json_t *server, const 
 static void add_exempt(const struct argp_state *state, json_t *server, const struct setter *o, char *arg)
 {
 	CLEANUP_JSON json_t *alone = json_pack("{s:[s]}", o->member, arg);
-	CLEANUP_RULE struct rule read = { 0 };
 	json_t *rule;
 	struct error err;
 	size_t i;
 
-	cli_check(state, rule_from_json(alone, &read, &err), o->option, &err);
+	cli_check(state, rule_check_word(o->member, arg, &err), o->option, &err);
 	json_array_foreach (json_object_get(server, "exempt"), i, rule) {
 		if (json_object_get(rule, o->member)) {
 			list_append(rule, o->member, json_string(arg));
@@ -94,6 +93,11 @@ static void set_mode(const struct argp_state *state, json_t *server, const struc
 static void set_count(const struct argp_state *state, json_t *server, const struct setter *o, char *arg)
 {
 	cli_set_count(state, server, o->member, o->option, o->most, arg);
+}
+
+static void set_seconds(const struct argp_state *state, json_t *server, const struct setter *o, char *arg)
+{
+	json_object_set_new(server, o->member, json_integer(cli_seconds(state, o->option, o->most, arg)));
 }
 
 static void set_share(const struct argp_state *state, json_t *server, const struct setter *o, char *arg)
@@ -166,8 +170,8 @@ static const struct setter setters[] = {
 	{ ATTACH_NAMESPACE_FROM, "--namespace-from", "namespace_from", set_namespace_from, NULL, 0 },
 	{ ATTACH_INSIDE_SHARE, "--inside-share", "inside_share", set_share, NULL, WEIR_INSIDE_ALL },
 	{ ATTACH_WRITE_MEMORY, "--write-memory", "write_memory", set_true, NULL, 0 },
-	{ ATTACH_HOLD_MAX, "--hold-max", "hold_max", set_count, NULL, WEIR_TURN_HOLD_LIMIT_S },
-	{ ATTACH_MAX_RETRY_AFTER, "--max-retry-after", "max_retry_after", set_count, NULL, WEIR_RETRY_MAX_S },
+	{ ATTACH_HOLD_MAX, "--hold-max", "hold_max", set_seconds, NULL, WEIR_TURN_HOLD_LIMIT_S },
+	{ ATTACH_MAX_RETRY_AFTER, "--max-retry-after", "max_retry_after", set_seconds, NULL, WEIR_RETRY_MAX_S },
 	{ ATTACH_EXEMPT_SOURCE, "--exempt-source", "sources", add_exempt, NULL, 0 },
 	{ ATTACH_EXEMPT_PATH, "--exempt-path", "paths", add_exempt, NULL, 0 },
 	{ ATTACH_FRAMING, "--framing", "framing", set_mode, &framing_modes, 0 },

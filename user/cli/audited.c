@@ -81,10 +81,14 @@ static int take_kept(struct join *join, json_t *requests, struct error *err)
 
 /* --- the log */
 
-static int read_log(struct join *join, const char *name, struct error *err)
+FILE *audited_open(const struct audited_words *words, struct error *err)
 {
-	CLEANUP_FCLOSE FILE *file = open_input(name, err);
-	int ret = file ? join_read(join, file, name, err) : -ENOENT;
+	return open_input(words->log, err);
+}
+
+static int read_log(struct join *join, FILE *log, const char *name, struct error *err)
+{
+	int ret = join_read(join, log, name, err);
 
 	if (!ret)
 		join_match(join);
@@ -146,12 +150,12 @@ static int print_all(const struct audited_words *words, const struct join *join,
 	return ret;
 }
 
-int audited_print(const struct audited_words *words, json_t *requests, __u64 count, struct error *err)
+int audited_print(const struct audited_words *words, FILE *log, json_t *requests, __u64 count, struct error *err)
 {
 	CLEANUP_JOIN struct join join = { .window_ns = words->window_ns };
 	int ret = words->recording ? read_recording(words, &join, requests, err) : take_kept(&join, requests, err);
 
-	if (!ret && words->log)
-		ret = read_log(&join, words->log, err);
+	if (!ret && log)
+		ret = read_log(&join, log, words->log, err);
 	return ret ?: print_all(words, &join, requests, count, err);
 }

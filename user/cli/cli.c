@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/duration.h"
 #include "base/rate.h"
 #include "cli/cli.h"
 #include "control/control.h"
@@ -69,6 +70,19 @@ void cli_set_count(const struct argp_state *state, json_t *object, const char *k
 
 	cli_check(state, parse_count(arg, max, &value, &err), option, &err);
 	json_object_set_new(object, key, json_integer(value));
+}
+
+__u64 cli_seconds(const struct argp_state *state, const char *option, __u64 max, const char *arg)
+{
+	char longest[DURATION_TEXT];
+	struct error err;
+	__u64 ns = 0;
+
+	cli_check(state, duration_parse_seconds(arg, &ns, &err), option, &err);
+	duration_format(max * WEIR_NS_PER_S, longest);
+	if (!ns || ns > max * WEIR_NS_PER_S || ns % WEIR_NS_PER_S)
+		cli_refuse(state, "%s: \"%s\" is not whole seconds from 1s to %s", option, arg, longest);
+	return ns / WEIR_NS_PER_S;
 }
 
 void cli_set_whole(const struct argp_state *state, json_t *object, const char *key, const char *option, const char *arg)

@@ -89,7 +89,9 @@ const char *cli_server_word(const struct argp_state *state, const char *arg);
 /* The argument of an option, a whole number from 1 to max, becomes a member of the object. */
 void cli_set_count(const struct argp_state *state, json_t *object, const char *key, const char *option, __u64 max,
 		   const char *arg);
-/* As that: from 0 to WEIR_BURST_MAX, and like 100 or 2k. */
+/* The argument of an option: whole seconds from 1 to max, like 30, 30s or 5m. */
+__u64 cli_seconds(const struct argp_state *state, const char *option, __u64 max, const char *arg);
+/* As cli_set_count(): from 0 to WEIR_BURST_MAX, and like 100 or 2k. */
 void cli_set_whole(const struct argp_state *state, json_t *object, const char *key, const char *option,
 		   const char *arg);
 /* The argument of an option that names a file or a directory. */

@@ -27,10 +27,12 @@ struct audited_words {
 	const char *server;    /* NULL: all */
 	__u64 window_ns;
 };
+/* The log that the words name; "-" is standard input. NULL with err filled in: it cannot be opened. */
+FILE *audited_open(const struct audited_words *words, struct error *err);
 /*
- * requests: those that the agent has kept; a recording's are added to the list. count: how many are printed; 0: all. Returns 0, or a negative
- * errno with err filled in.
+ * log: open, or NULL if the words name none. requests: those that the agent has kept; a recording's are added to the list. count: how many are
+ * printed; 0: all. Returns 0, or a negative errno with err filled in.
  */
-int audited_print(const struct audited_words *words, json_t *requests, __u64 count, struct error *err);
+int audited_print(const struct audited_words *words, FILE *log, json_t *requests, __u64 count, struct error *err);
 
 #endif

@@ -20,7 +20,6 @@
 #include "metrics/metrics.h"
 #include "model/parse.h"
 
-#define SECONDS_MAX 1000000000
 #define AUDIT_WINDOW_NS (2 * WEIR_NS_PER_S)
 #define AUDIT_WINDOW_MAX_NS (60 * WEIR_NS_PER_S)
 
@@ -39,7 +38,7 @@ const struct argp_option cli_trace_options[] = {
 	  "only requests with this decision: passed, shed, exempt, dry_run_shed, rejected or dry_run_rejected. Repeatable",
 	  0 },
 	{ "count", KEY_COUNT, "N", 0, "stop after this many requests", 0 },
-	{ "for", KEY_FOR, "SECONDS", 0, "stop after this time", 0 },
+	{ "for", KEY_FOR, "TIME", 0, "stop after this time, as 30s or 5m; a plain number is seconds", 0 },
 	{ 0 },
 };
 
@@ -54,14 +53,14 @@ const struct argp_option cli_events_options[] = {
 	  "show the refusals in a file that weir trace --json or weir events --json has written, also those of a dry run. Needs no agent",
 	  0 },
 	{ "count", KEY_COUNT, "N", 0, "the latest N; with --follow, stop after N", 0 },
-	{ "for", KEY_FOR, "SECONDS", 0, "stop after this time", 0 },
+	{ "for", KEY_FOR, "TIME", 0, "stop after this time, as 30s or 5m; a plain number is seconds", 0 },
 	{ 0 },
 };
 
 struct trace_options {
 	json_t *arguments; /* of the agent's command */
 	__u64 count;	   /* 0: no end */
-	__u64 seconds;	   /* 0: no end */
+	__u64 for_ns;	   /* 0: no end */
 	struct audited_words audited;
 };
 
@@ -72,6 +71,15 @@ static void parse_window(struct argp_state *state, const char *arg, __u64 *ns)
 	cli_check(state, duration_parse(arg, ns, &err), "--audit-window", &err);
 	error_set(&err, -EINVAL, "must be from 1ms to 1m");
 	cli_check(state, *ns < WEIR_NS_PER_MS || *ns > AUDIT_WINDOW_MAX_NS, "--audit-window", &err);
+}
+
+static void parse_for(struct argp_state *state, const char *arg, __u64 *ns)
+{
+	struct error err;
+
+	cli_check(state, duration_parse_seconds(arg, ns, &err), "--for", &err);
+	error_set(&err, -EINVAL, "must be at least 1ms");
+	cli_check(state, *ns < WEIR_NS_PER_MS, "--for", &err);
 }
 
 /* What is there is joined: of what comes the audit log has nothing yet. */
@@ -114,7 +122,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		cli_check(state, parse_count(arg, UINT64_MAX, &trace->count, &err), "--count", &err);
 		return 0;
 	case KEY_FOR:
-		cli_check(state, parse_count(arg, SECONDS_MAX, &trace->seconds, &err), "--for", &err);
+		parse_for(state, arg, &trace->for_ns);
 		return 0;
 	case ARGP_KEY_ARG:
 		if (json_object_get(trace->arguments, "name"))
@@ -148,13 +156,16 @@ static void end_on(int signal)
 	sigaction(signal, &action, NULL);
 }
 
-static void prepare_end(FILE *stream, __u64 seconds)
+static void prepare_end(FILE *stream, __u64 for_ns)
 {
+	const struct itimerval timer = { .it_value = { .tv_sec = for_ns / WEIR_NS_PER_S,
+						       .tv_usec = for_ns % WEIR_NS_PER_S / 1000 } };
+
 	connection = fileno(stream);
 	end_on(SIGINT);
 	end_on(SIGTERM);
 	end_on(SIGALRM);
-	alarm(seconds);
+	setitimer(ITIMER_REAL, &timer, NULL);
 }
 
 /* --- what is read */
@@ -233,7 +244,7 @@ static int open_stream(const struct requests_view *view, const struct trace_opti
 	int ret = control_follow(cli.state_dir, view->command, trace->arguments, result, cli_say_waiting, stream, err);
 
 	if (!ret)
-		prepare_end(*stream, trace->seconds);
+		prepare_end(*stream, trace->for_ns);
 	return ret;
 }
 
@@ -284,18 +295,23 @@ static int follow(const struct requests_view *view, const struct trace_options *
 	return requests_print_heads(table, err) ?: read_stream(stream, &sink, trace->count, err);
 }
 
-/* What the agent has kept is read to its end before the log is: an entry comes there when its request has ended. */
+/* A log that cannot be opened is told before anybody is asked. What the agent has kept is read to its end before the log is: an entry comes there when its request has ended. */
 static int show_audited(const struct trace_options *trace, struct error *err)
 {
 	struct sink sink = { .view = &requests_refused };
 	CLEANUP_JSON json_t *kept = json_array(), *result = NULL;
-	CLEANUP_FCLOSE FILE *stream = NULL;
+	CLEANUP_FCLOSE FILE *stream = NULL, *log = NULL;
 	int ret = 0;
 
 	sink.kept = kept;
+	if (trace->audited.log) {
+		log = audited_open(&trace->audited, err);
+		if (!log)
+			return -ENOENT;
+	}
 	if (!trace->audited.recording)
 		ret = open_stream(sink.view, trace, &result, &stream, err) ?: read_stream(stream, &sink, 0, err);
-	ret = ret ?: audited_print(&trace->audited, kept, trace->count, err);
+	ret = ret ?: audited_print(&trace->audited, log, kept, trace->count, err);
 	if (!ret && !trace->audited.recording && !sink.taken)
 		say_none(trace);
 	return ret;

@@ -245,7 +245,9 @@ static int receive_reply(FILE *stream, json_t **reply, struct error *err)
 	if (length < 0 && errno == ENOMEM)
 		return error_set(err, -ENOMEM, "out of memory");
 	if (length <= 0 || line[length - 1] != '\n')
-		return error_set(err, -EPIPE, "the agent closed the connection without an answer");
+		return error_set(err, -EPIPE,
+				 "the agent closed the connection without an answer. It may have done what it was "
+				 "asked: see \"weir status\"");
 	*reply = json_loadb(line, length, 0, &why);
 	return *reply ? 0 : error_set(err, -EPROTO, "the agent's answer is not JSON: %s", why.text);
 }

@@ -60,13 +60,13 @@ int explain_check_header(const char *text, struct error *err)
 int explain_check_source(const char *text, __u8 address[static 16], struct error *err)
 {
 	struct datapath_cidr cidr;
-	int ret = parse_cidr(text, &cidr, err);
 
-	if (!ret && strchr(text, '/'))
-		ret = error_set(err, -EINVAL, "\"%s\" is a network: a single address is needed", text);
-	if (!ret)
-		memcpy(address, cidr.address, sizeof(cidr.address));
-	return ret;
+	if (parse_cidr(text, &cidr, NULL))
+		return error_set(err, -EINVAL, "\"%s\" is not an IP address", text);
+	if (strchr(text, '/'))
+		return error_set(err, -EINVAL, "\"%s\" is a network: a single address is needed", text);
+	memcpy(address, cidr.address, sizeof(cidr.address));
+	return 0;
 }
 
 /* --- JSON */

@@ -84,6 +84,14 @@ static void test_durations(void **state)
 		assert_int_equal(ns, 42);
 	}
 	assert_int_equal(duration_parse("2562048h", &ns, NULL), -EINVAL);
+	assert_int_equal(duration_parse("90", &ns, NULL), -EINVAL);
+	assert_int_equal(duration_parse_seconds("90", &ns, NULL), 0);
+	assert_int_equal(ns, 90 * WEIR_NS_PER_S);
+	assert_int_equal(duration_parse_seconds("1m30s", &ns, NULL), 0);
+	assert_int_equal(ns, 90 * WEIR_NS_PER_S);
+	assert_int_equal(duration_parse_seconds("1m30", &ns, NULL), -EINVAL);
+	assert_int_equal(duration_parse_seconds("", &ns, NULL), -EINVAL);
+	assert_int_equal(duration_parse_seconds("9223372037", &ns, NULL), -EINVAL);
 	duration_format(~0ULL, text);
 	assert_string_equal(text, "18446744073709551615ns");
 }
