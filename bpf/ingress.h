@@ -250,7 +250,8 @@ static __noinline int ingress_conn(struct __sk_buff *skb, struct work *w, struct
 	return verdict;
 }
 
-static __always_inline int ingress_drop(const struct work *w, enum weir_reason why)
+/* A function of its own: the stack of weir_ingress, below which everything else has to fit, is full. */
+static __noinline int ingress_drop(const struct work *w, enum weir_reason why)
 {
 	count(w->server, why);
 	return TC_ACT_SHOT;
