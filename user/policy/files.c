@@ -31,26 +31,34 @@ static __u64 digest_of(const char *text, size_t length)
 	return weir_subject_end(&hash);
 }
 
+#define ROOM_AT_FIRST 65536
+
 /* The caller frees *text, which has a NUL behind it. */
 static int read_stream(FILE *in, const char *path, char **text, size_t *length, struct error *err)
 {
-	CLEANUP_FREE char *room = malloc(POLICY_FILE_MAX + 1);
-	char *held;
+	CLEANUP_FREE char *room = NULL;
+	size_t size = ROOM_AT_FIRST / 2, n = 0;
 
-	if (!room)
-		return error_set(err, -ENOMEM, "%s: out of memory", path);
 	errno = 0;
-	*length = fread(room, 1, POLICY_FILE_MAX + 1, in);
+	do {
+		char *grown = realloc(room, 2 * size + 1);
+
+		if (!grown)
+			return error_set(err, -ENOMEM, "%s: out of memory", path);
+		room = grown;
+		size *= 2;
+		n += fread(room + n, 1, size - n, in);
+	} while (n == size && n <= POLICY_FILE_MAX);
 	if (ferror(in)) {
 		int ret = error_errno();
 
 		return error_set(err, ret, "%s: %s", path, ret == -EBADF ? "it is closed" : strerror(-ret));
 	}
-	if (*length > POLICY_FILE_MAX)
+	if (n > POLICY_FILE_MAX)
 		return error_set(err, -EFBIG, "%s: larger than %u MiB", path, POLICY_FILE_MAX >> 20);
-	held = realloc(room, *length + 1);
-	*text = held ?: room;
-	(*text)[*length] = '\0';
+	room[n] = '\0';
+	*text = room;
+	*length = n;
 	room = NULL;
 	return 0;
 }

@@ -35,17 +35,18 @@
 	THROTTLE(USER(OVERRIDE("dan", "4") "," OVERRIDE("ann", "1") "," OVERRIDE(                            \
 		"bob", "2")) ",{\"name\":\"namespace\",\"qps\":1,\"burst\":3,\"overrides\":[" OVERRIDE("ns", \
 												       "6") "]}")
+#define OWN_NET 1 /* the cookie of the namespace that all of this is in */
 #define ENDED 0
 #define KILLED 1
 
 static int steps_left;		     /* of the child */
-static struct datapath *left_behind; /* what the kernel has when it is killed; shared with it */
+static struct datapath *left_behind; /* what the agent's own namespace has when it is killed; shared with it */
 
 static void count_step(void)
 {
 	if (steps_left--)
 		return;
-	memcpy(left_behind, fake_nets, sizeof(fake_nets));
+	*left_behind = fake_nets[OWN_NET];
 	_exit(KILLED);
 }
 
@@ -63,7 +64,7 @@ static bool command_killed(struct fixture *f, const char *command, const char *o
 		fake_asked = count_step;
 		result = run(f, command, objects);
 		fake_asked = NULL;
-		memcpy(left_behind, fake_nets, sizeof(fake_nets));
+		*left_behind = fake_nets[OWN_NET];
 		_exit(result ? ENDED : 99);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
@@ -75,21 +76,20 @@ static bool command_killed(struct fixture *f, const char *command, const char *o
 /* The next agent begins with what the killed one has left in the kernel; descriptors are the test's own. */
 static void take_over(struct fixture *f)
 {
-	end_agent(f);
-	for (int net = 0; net < FAKE_NETS; net++) {
-		struct datapath ours = fake_nets[net];
+	struct datapath *own = &fake_nets[OWN_NET];
 
-		fake_nets[net] = left_behind[net];
-		fake_nets[net].open = ours.open;
-		memcpy(fake_nets[net].netlink, ours.netlink, sizeof(ours.netlink));
-		memcpy(fake_nets[net].traced, ours.traced, sizeof(ours.traced));
-	}
+	end_agent(f);
+	left_behind->open = own->open;
+	memcpy(left_behind->netlink, own->netlink, sizeof(own->netlink));
+	memcpy(left_behind->traced, own->traced, sizeof(own->traced));
+	*own = *left_behind;
 	start_agent(f);
 }
 
 static __u64 burst_of(const char *user)
 {
-	const struct datapath_amount *amount = fake_override(&fake_nets[1], 0, WEIR_BUILTIN_USER, WEIR_KEY_USER, user);
+	const struct datapath_amount *amount = fake_override(&fake_nets[OWN_NET], 0, WEIR_BUILTIN_USER, WEIR_KEY_USER,
+							     user);
 
 	return amount ? amount->burst : 0;
 }
@@ -99,14 +99,14 @@ static size_t count_overrides(void)
 	size_t n = 0;
 
 	for (int i = 0; i < FAKE_OVERRIDES; i++)
-		n += fake_nets[1].overrides[i].there;
+		n += fake_nets[OWN_NET].overrides[i].there;
 	return n;
 }
 
 /* The kernel is all of what one of them says. */
 static void assert_kernel(bool after)
 {
-	struct datapath *dp = &fake_nets[1];
+	struct datapath *dp = &fake_nets[OWN_NET];
 
 	assert_int_equal(count_overrides(), after ? 4 : 3);
 	assert_int_equal(burst_of("ann"), 1);
@@ -120,7 +120,7 @@ static void assert_kernel(bool after)
 /* Half-way there is nothing that neither of them says. */
 static void assert_half_way(void)
 {
-	const struct datapath *dp = &left_behind[1];
+	const struct datapath *dp = left_behind;
 
 	for (int i = 0; i < FAKE_OVERRIDES; i++) {
 		const struct fake_override *there = &dp->overrides[i];
@@ -146,7 +146,7 @@ static void killed_anywhere(void **state)
 	int steps = 0, after = 0;
 	bool killed;
 
-	left_behind = mmap(NULL, sizeof(fake_nets), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	left_behind = mmap(NULL, sizeof(*left_behind), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(left_behind, MAP_FAILED);
 	succeed(f, "attach", ATTACH);
 	do {
@@ -165,7 +165,7 @@ static void killed_anywhere(void **state)
 		after += said;
 	} while (killed);
 	assert_true(after > 4); /* steps in the kernel, all of them behind the file */
-	munmap(left_behind, sizeof(fake_nets));
+	munmap(left_behind, sizeof(*left_behind));
 }
 
 /* A server that is attached by its Throttle, or detached with it, is never taken for one that a command has attached. */
@@ -174,7 +174,7 @@ static void attached_by_a_throttle(void **state)
 	static const char *const commands[] = { "apply", "delete" };
 	struct fixture *f = *state;
 
-	left_behind = mmap(NULL, sizeof(fake_nets), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	left_behind = mmap(NULL, sizeof(*left_behind), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(left_behind, MAP_FAILED);
 	for (int i = 0; i < 2; i++) {
 		int steps = 0, there = 0;
@@ -193,7 +193,7 @@ static void attached_by_a_throttle(void **state)
 		} while (killed);
 		assert_true(there > 1);
 	}
-	munmap(left_behind, sizeof(fake_nets));
+	munmap(left_behind, sizeof(*left_behind));
 }
 
 int main(void)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Policy files: what is wrong is told with its place, all of it at once; the JSON Schema says what the parser does. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../../array_size.h"
 #include "base/cleanup.h"
 #include "policy/names.h"
 #include "policy/policy.h"
@@ -68,6 +70,44 @@ static void a_fifo(void **state)
 	assert_string_equal(policy.problems.items[0].text, "it is empty");
 	unlink(path);
 	rmdir(directory);
+}
+
+/* A comment, and behind it an object: `bytes` in all. */
+static void write_file(const char *path, size_t bytes)
+{
+	static const char object[] = "\n" THROTTLE "  limits: []\n";
+	FILE *file = fopen(path, "w");
+
+	assert_non_null(file);
+	for (size_t i = sizeof(object) - 1; i < bytes; i++)
+		putc('#', file);
+	fputs(object, file);
+	assert_int_equal(fclose(file), 0);
+}
+
+static void sizes_of_files(void **state)
+{
+	static const size_t sizes[] = { 65535, 65536, 65537, 131072, 131073, POLICY_FILE_MAX - 1, POLICY_FILE_MAX };
+	char path[] = P_tmpdir "/weir-policy-XXXXXX";
+	struct policy too_large = { 0 };
+	struct error err = { 0 };
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	close(fd);
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		CLEANUP_POLICY struct policy policy = { 0 };
+
+		write_file(path, sizes[i]);
+		assert_int_equal(policy_read(&policy, path, &err), 0);
+		assert_int_equal(policy.problems.errors, 0);
+		assert_int_equal(policy.n, 1);
+	}
+	write_file(path, POLICY_FILE_MAX + 1);
+	assert_int_equal(policy_read(&too_large, path, &err), -EFBIG);
+	assert_non_null(strstr(err.text, "larger than 16 MiB"));
+	unlink(path);
 }
 
 static void nothing_wrong(void **state)
@@ -489,21 +529,14 @@ static void schema_is_the_parser(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_fifo),
-		cmocka_unit_test(nothing_wrong),
-		cmocka_unit_test(every_error_at_once),
-		cmocka_unit_test(late_checks),
-		cmocka_unit_test(names_twice),
-		cmocka_unit_test(ports_twice),
-		cmocka_unit_test(words),
-		cmocka_unit_test(documents),
-		cmocka_unit_test(aliases_of_aliases),
-		cmocka_unit_test(event_rate_limit),
-		cmocka_unit_test(flow_schemas),
-		cmocka_unit_test(flow_problems),
-		cmocka_unit_test(levels),
-		cmocka_unit_test(leading_zeros),
-		cmocka_unit_test(schema_is_the_parser),
+		cmocka_unit_test(a_fifo),	    cmocka_unit_test(sizes_of_files),
+		cmocka_unit_test(nothing_wrong),    cmocka_unit_test(every_error_at_once),
+		cmocka_unit_test(late_checks),	    cmocka_unit_test(names_twice),
+		cmocka_unit_test(ports_twice),	    cmocka_unit_test(words),
+		cmocka_unit_test(documents),	    cmocka_unit_test(aliases_of_aliases),
+		cmocka_unit_test(event_rate_limit), cmocka_unit_test(flow_schemas),
+		cmocka_unit_test(flow_problems),    cmocka_unit_test(levels),
+		cmocka_unit_test(leading_zeros),    cmocka_unit_test(schema_is_the_parser),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
