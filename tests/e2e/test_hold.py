@@ -12,7 +12,7 @@ import pytest
 from lib.held import Held
 from lib.loss import Loss
 from lib.nginx import configuration
-from lib.process import PATIENCE_S, eventually
+from lib.process import PATIENCE_S, eventually, run
 from lib.tls import TlsClient, TlsServer, drive_together
 
 HTTP2 = configuration("""
@@ -254,6 +254,34 @@ def test_survives_the_agent(held):
     eventually(lambda: held.records() == (3, 1, 0), "it is withheld")
     held.weir("detach", "web")
     assert client.read() == "/over"
+
+
+@pytest.mark.alone
+def test_a_bpffs_that_is_read_only_takes_no_hold_off(world):
+    """The hold cannot be changed, and goes on: that is what the status says. It is off when the kernel runs it no more."""
+    world.bpffs = world.directory / "bpf"
+    world.bpffs.mkdir()
+    run("mount", "-t", "bpf", "weir-test", world.bpffs)
+    world.at_end(run, "umount", "-l", world.bpffs)
+    world.weir.start("off", "--resync", 1)
+    held = Held(world, world.loopback())
+    held.attach()
+    held.limit(burst=3)
+    run("mount", "-o", "remount,ro", world.bpffs)
+    try:
+        hold = eventually(lambda: held.weir.server("web")["hold"]["why"] and held.weir.server("web")["hold"], "it is told")
+        assert hold["on"] and "is mounted read-only" in hold["why"]
+        told = f"TLS and other unreadable traffic is limited as before: {hold['why']}\n"
+        assert f"web: {told}" in held.weir("status")
+        assert f"warning: {told}" in held.weir.log() and "is not limited" not in held.weir.log()
+        client = held.client()
+        client.drive(3)
+        client.ask("/over")
+        eventually(lambda: held.records() == (3, 1, 0), "it is withheld")
+    finally:
+        run("mount", "-o", "remount,rw", world.bpffs)
+    eventually(lambda: held.weir.server("web")["hold"]["why"] is None, "nothing is told")
+    assert held.weir.server("web")["hold"]["on"]
 
 
 def test_http2_without_tls(world):

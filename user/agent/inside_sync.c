@@ -128,7 +128,7 @@ const char *inside_not_served(const struct agent *agent, int slot, const struct 
 		return inside_not_seen(served);
 	if (server->inside == INSIDE_ANSWER && !inside_can_answer(server, served, &why))
 		return why;
-	if (server->inside == INSIDE_HOLD && net && net->hold_err.text[0])
+	if (server->inside == INSIDE_HOLD && net && !net->hold_runs && net->hold_err.text[0])
 		return net->hold_err.text;
 	return NULL;
 }

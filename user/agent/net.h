@@ -22,6 +22,7 @@ struct net {
 	bool loopback_known;		 /* it was found out once */
 	struct error links_err;		 /* the last failure to follow the devices, so that it is logged once */
 	struct error hold_err;		 /* the same, to reach the sockets of connections that cannot be read */
+	bool hold_runs;			 /* they are reached all the same, as before that failure */
 	bool paced;	       /* what cannot be read waits on a device of its own, for the servers that want that */
 	struct probe probe;    /* what it was found to be able to */
 	struct error pace_err; /* why it does not, if one of them does */

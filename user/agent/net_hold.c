@@ -103,8 +103,8 @@ static bool is_of(const struct server *server, const struct net *net)
 	return server && server->netns_cookie == net->cookie;
 }
 
-/* places: by slot. */
-static int sync_holds(struct net *net, struct place *places, struct error *err)
+/* places: by slot. runs: are they held, even if that cannot be brought into step? */
+static int sync_holds(struct net *net, struct place *places, bool *runs, struct error *err)
 {
 	CLEANUP_RETAKE struct agent *released = agent_release(net->agent);
 	CLEANUP_FREE char *root = cgroup_root();
@@ -123,6 +123,7 @@ static int sync_holds(struct net *net, struct place *places, struct error *err)
 			cgroups[n++] = places[slot].cgroup;
 	}
 	ret = datapath_hold_sync(net->dp, cgroups, n, err);
+	*runs = !nowhere && (!ret || datapath_hold_runs(net->dp, cgroups, n));
 	return nowhere ? error_set(err, nowhere, "%s", why.text) : ret;
 }
 
@@ -141,10 +142,14 @@ void net_hold(struct net *net)
 {
 	struct place places[WEIR_MAX_SERVERS] = { 0 };
 	struct error err = { 0 };
+	bool runs;
 
-	if (sync_holds(net, places, &err) && strcmp(err.text, net->hold_err.text) != 0)
-		log_warning("TLS and other unreadable traffic is not limited: %s", err.text);
+	if (sync_holds(net, places, &runs, &err) &&
+	    (runs != net->hold_runs || strcmp(err.text, net->hold_err.text) != 0))
+		log_warning("TLS and other unreadable traffic is %s: %s", runs ? "limited as before" : "not limited",
+			    err.text);
 	net->hold_err = err;
+	net->hold_runs = runs;
 	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++)
 		if (is_of(net->agent->state.servers[slot], net))
 			keep(net->agent, slot, &places[slot]);

@@ -62,10 +62,11 @@ static void add_hold(json_t *remarks, const char *server, json_t *hold)
 		remark(remarks, server, false, text_of("warning: %s", elsewhere));
 	if (not_held)
 		remark(remarks, server, true,
-		       text_of("%s is not limited: %s",
+		       text_of("%s is %s: %s",
 			       strcmp(cli_text(hold, "mode"), "pace") ?
 				       what :
 				       "TLS on connections that were open before attach",
+			       json_is_true(json_object_get(hold, "on")) ? "limited as before" : "not limited",
 			       not_held));
 	else if (no_pace && strcmp(cli_text(hold, "asked"), "drop"))
 		remark(remarks, server, false, text_of("%s is held by dropping: %s", what, no_pace));

@@ -61,7 +61,7 @@ static json_t *describe_hold(const struct agent *agent, int slot, const struct n
 
 	if (server->hold == HOLD_DROP)
 		no_pace = "asked for";
-	return json_pack("{s:b, s:b, s:s?, s:s?, s:s, s:s, s:s?}", "on", net && !why, "tls",
+	return json_pack("{s:b, s:b, s:s?, s:s?, s:s, s:s, s:s?}", "on", net && (!why || net->hold_runs), "tls",
 			 !inside_decides(agent, server), "why", why, "elsewhere", agent->servers[slot].held_elsewhere,
 			 "asked", hold_modes.words[server->hold], "mode",
 			 net && net->paced && !no_pace ? "pace" : "drop", "no_pace", no_pace);

@@ -370,6 +370,8 @@ int datapath_links(struct datapath *dp, struct datapath_link **links, struct err
  * limited all the same.
  */
 int datapath_hold_sync(struct datapath *dp, const char *const *cgroups, size_t n, struct error *err);
+/* Do all of these have the programs, whether or not they could be brought into step? */
+bool datapath_hold_runs(const struct datapath *dp, const char *const *cgroups, size_t n);
 
 /*
  * Makes (or takes away) the device on which what cannot be read waits for its time, for the servers with

@@ -187,6 +187,16 @@ int datapath_hold_sync(struct datapath *dp, const char *const *cgroups, size_t n
 	return ret || !none || !n ? ret : error_set(err, -EOPNOTSUPP, "%s", dp->no_hold.text);
 }
 
+bool datapath_hold_runs(const struct datapath *dp, const char *const *cgroups, size_t n)
+{
+	bool runs = true;
+
+	for (size_t i = 0; i < n; i++)
+		for (int j = 0; j < DATAPATH_ON_CGROUPS; j++)
+			runs = runs && cgroup_program_runs(&dp->on_cgroups[j], cgroups[i]);
+	return runs;
+}
+
 static int tracked_inside(void *arg)
 {
 	int tracked = conntrack_tracks_loopback();

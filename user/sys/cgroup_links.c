@@ -16,6 +16,9 @@
 #include "sys/pins.h"
 #include "sys/privilege.h"
 
+/* More programs than one cgroup and those above it are likely to run. */
+#define PROGRAMS_MAX 64
+
 /* The id of a cgroup is the inode of its directory. */
 static bool link_id(const struct cgroup_program *program, const char *pin, unsigned long long *id)
 {
@@ -187,4 +190,18 @@ int cgroup_links_sync(const char *dir, struct cgroup_program *program, const cha
 	failed = each_link(dir, &visit, prune);
 	/* Where nothing is pinned any more there is nothing to take off. */
 	return ret ?: failed == -ENOENT ? 0 : failed;
+}
+
+bool cgroup_program_runs(const struct cgroup_program *program, const char *cgroup)
+{
+	CLEANUP_PRIVILEGED struct privileged privileged = privilege_begin(PRIVILEGE_CGROUP);
+	CLEANUP_CLOSE int fd = program->fd < 0 ? -1 : open(cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	__u32 ids[PROGRAMS_MAX], n = PROGRAMS_MAX, id = object_id(program->fd);
+
+	if (fd < 0 || !id || bpf_prog_query(fd, program->type, BPF_F_QUERY_EFFECTIVE, NULL, ids, &n))
+		return false;
+	for (__u32 i = 0; i < n; i++)
+		if (ids[i] == id)
+			return true;
+	return false;
 }

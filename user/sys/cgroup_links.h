@@ -7,6 +7,7 @@
 #define WEIR_USER_SYS_CGROUP_LINKS_H
 
 #include <linux/bpf.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "weir/abi/abi.h"
@@ -36,5 +37,8 @@ int cgroup_links_take_over(const char *dir, const struct cgroup_program *program
  */
 int cgroup_links_sync(const char *dir, struct cgroup_program *program, const char *const *cgroups, size_t n,
 		      struct datapath_changes *changes, struct error *err);
+
+/* Does the kernel run it for this cgroup (a path), whatever is pinned? */
+bool cgroup_program_runs(const struct cgroup_program *program, const char *cgroup);
 
 #endif

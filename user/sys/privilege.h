@@ -14,7 +14,7 @@
 enum privilege {
 	PRIVILEGE_LOAD,	     /* making programs and maps */
 	PRIVILEGE_MAP,	     /* opening a map by its number */
-	PRIVILEGE_CGROUP,    /* putting a program on a cgroup */
+	PRIVILEGE_CGROUP,    /* putting a program on a cgroup, and asking which it has */
 	PRIVILEGE_NAMESPACE, /* entering a network namespace; its devices, their programs and queues, its sockets */
 	PRIVILEGE_FIND,	     /* opening the network namespace of any process */
 	PRIVILEGE_READ,	     /* reading files of any owner, finding a cgroup by its number */
