@@ -64,11 +64,6 @@ static __always_inline void badge_orphan(struct __sk_buff *skb, const struct pac
 	skb->priority = BADGE_BIT | BADGE_ORPHAN | badge_dest(p);
 }
 
-static __always_inline bool badge_is_orphan(const struct __sk_buff *skb)
-{
-	return (skb->priority & (BADGE_BIT | BADGE_SOME | BADGE_ORPHAN)) == (BADGE_BIT | BADGE_ORPHAN);
-}
-
 /* Is it an orphan, and for the destination that it had at ingress? */
 static __always_inline bool badge_is_of_orphan(const struct __sk_buff *skb, const struct packet *p)
 {

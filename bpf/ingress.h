@@ -257,6 +257,13 @@ static __noinline int ingress_drop(const struct work *w, enum weir_reason why)
 	return TC_ACT_SHOT;
 }
 
+/* What says that limits on connections were asked for it stays: the hold would drop the end of a handshake that bears the other mark. */
+static __always_inline void badge_unless_asked(struct __sk_buff *skb, const struct packet *p)
+{
+	if (!badge_is_of_asked(skb, p))
+		badge_unread(skb);
+}
+
 /*
  * Marks for the hold what goes on unread. false: it does not go on so, for it answers a SYN cookie and is soon to be read, or its connection
  * has found no room.
@@ -264,7 +271,7 @@ static __noinline int ingress_drop(const struct work *w, enum weir_reason why)
 static __always_inline bool badge_as_unread(struct __sk_buff *skb, const struct packet *p, int opened)
 {
 	if (opened == OPENED_NOT)
-		badge_unread(skb);
+		badge_unless_asked(skb, p);
 	/* Where destinations are translated behind this program, the packet is another connection's. A listener with MPTCP cannot be asked. */
 	else if (opened == OPENED_SOON && !admission_brings_cookie(skb))
 		badge_orphan(skb, p);
