@@ -17,12 +17,17 @@ __noinline int has_override(__u32 index, __u64 subject)
 	return !!bpf_map_lookup_elem(&overrides, &key);
 }
 
-/* A function of its own for the same reason as count_many(). */
-static __noinline struct weir_kept *kept_of(__u32 index, __u64 subject)
+static __always_inline struct weir_kept *kept_in_place(__u32 index, __u64 subject)
 {
 	void *map = bpf_map_lookup_elem(&buckets, &index);
 
 	return WEIR_LIKELY(map) ? bpf_map_lookup_elem(map, &subject) : NULL;
+}
+
+/* A function of its own for the same reason as count_many(). */
+static __noinline struct weir_kept *kept_of(__u32 index, __u64 subject)
+{
+	return kept_in_place(index, subject);
 }
 
 /* Asks the bucket of `subject`. */

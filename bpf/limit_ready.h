@@ -85,7 +85,7 @@ static __always_inline bool subject_is_plain(const struct asker *asker, __u32 ke
 static __always_inline bool ready_gives(const struct terms_in_force *known, __u32 index, __u32 asked,
 					struct weir_ask *ask)
 {
-	struct weir_kept *kept = kept_of(index, ask->level.subject);
+	struct weir_kept *kept = kept_in_place(index, ask->level.subject);
 
 	if (WEIR_UNLIKELY(!kept) ||
 	    WEIR_UNLIKELY(weir_bucket_take_ready(&kept->bucket, &known->rate, ask) != WEIR_TAKEN))

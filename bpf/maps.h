@@ -330,17 +330,23 @@ static __always_inline void add(__u64 *counter, __u64 n)
 	__sync_fetch_and_add(counter, n);
 }
 
-/*
- * counter: enum weir_reason, or enum weir_counter. A function of its own: over a hundred places count, and every few look-ups that the
- * kernel writes out while it loads a program, it copies all it knows of the program.
- */
-__noinline int count_many(__u32 server, __u32 counter_of, __u64 n)
+/* counter: enum weir_reason, or enum weir_counter. For what every request counts. */
+static __always_inline void count_in_place(__u32 server, __u32 counter_of, __u64 n)
 {
 	__u32 index = server * WEIR_COUNTER_COUNT + counter_of;
 	__u64 *counter = bpf_map_lookup_elem(&counters, &index);
 
 	if (counter)
 		add(counter, n);
+}
+
+/*
+ * A function of its own: over a hundred places count, and every few look-ups that the kernel writes out while it loads a program, it
+ * copies all it knows of the program.
+ */
+__noinline int count_many(__u32 server, __u32 counter_of, __u64 n)
+{
+	count_in_place(server, counter_of, n);
 	return 0;
 }
 
@@ -352,8 +358,8 @@ static __always_inline void count(__u32 server, __u32 reason)
 /* sum: of the nanoseconds; first: the first bucket's. */
 static __always_inline void count_duration(__u32 server, __u32 sum, __u32 first, __u64 ns)
 {
-	count_many(server, sum, ns);
-	count(server, first + weir_duration_bucket(ns));
+	count_in_place(server, sum, ns);
+	count_in_place(server, first + weir_duration_bucket(ns), 1);
 }
 
 #endif

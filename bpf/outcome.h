@@ -31,7 +31,7 @@ static __always_inline void count_shed(const struct work *w)
 static __always_inline void count_tallies(__u32 s, const struct tally *t)
 {
 	if (t->passed)
-		count_many(s, WEIR_PASSED, t->passed);
+		count_in_place(s, WEIR_PASSED, t->passed);
 	if (t->exempt)
 		count_many(s, WEIR_EXEMPT, t->exempt);
 	if (t->dry_run)
@@ -42,7 +42,7 @@ static __always_inline void count_tallies(__u32 s, const struct tally *t)
 	}
 	for (int i = 0; i < WEIR_IDENTIFIED_WAYS; i++) {
 		if (t->identified[i])
-			count_many(s, WEIR_BY_REQUEST_HEADER + i, t->identified[i]);
+			count_in_place(s, WEIR_BY_REQUEST_HEADER + i, t->identified[i]);
 	}
 	for (int i = 0; i < WEIR_NOTES; i++) {
 		if (t->notes[i])
