@@ -90,7 +90,6 @@ UNIT_HELPERS := $(patsubst %.c,build/asan/%.o,$(filter-out $(UNIT_TEST_SOURCES),
 CORPUS_HELPERS := $(patsubst %.c,build/asan/%.o,$(wildcard tests/corpus/*.c))
 # A kernel side in memory, for tests of the agent.
 FAKES := $(patsubst %.c,%.o,$(wildcard tests/unit/agent/fake_*.c))
-UNIT_FAKES := $(addprefix build/asan/,$(FAKES))
 # The unit tests that have several threads: with ThreadSanitizer, too.
 THREAD_HELPERS := $(addprefix build/tsan/,$(addprefix tests/unit/agent/,agent_fixture.o loop_scene.o) $(FAKES))
 THREAD_TESTS := $(patsubst tests/unit/%.c,build/tests/threads/%,$(filter %_threads.c,$(UNIT_TEST_SOURCES)))
@@ -265,10 +264,12 @@ build/weir: build/user/cli/main.o build/libweir.a
 
 tests: $(UNIT_TESTS) $(THREAD_TESTS) $(PROG_TESTS) $(PLAYER) $(SENDER) $(FUZZ_REPLAYS) $(OTHER_WEIRS) build/tests/vm/load $(WITHOUT_BTF) build/other-machine/inside.bpf.o
 
-# A test has of the helpers only what it calls: the leak checker reads all memory of a program, and that of the fakes is large.
-build/asan/libhelpers.a: $(filter-out $(UNIT_FAKES),$(UNIT_HELPERS)) $(CORPUS_HELPERS)
-# The fakes stand in for the library's: all of them, or none.
-$(filter build/tests/unit/agent/%,$(UNIT_TESTS)): $(UNIT_FAKES)
+# A test has of the helpers only what it calls: the leak checker reads all memory of a program, and that of the fakes is large. They
+# stand in for the library's functions: all of them, or none.
+build/asan/fakes.o: $(FAKES:%=build/asan/%)
+	$(call say,LINK)
+	$(Q)$(CC) -r -nostdlib $^ -o $@
+build/asan/libhelpers.a: build/asan/fakes.o $(filter-out $(FAKES:%=build/asan/%),$(UNIT_HELPERS)) $(CORPUS_HELPERS)
 build/tests/unit/%: build/asan/tests/unit/%.o build/asan/libhelpers.a build/asan/libweir.a
 	$(call link,$(CC) $(SANITIZE),-lcmocka)
 

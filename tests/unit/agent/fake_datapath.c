@@ -110,6 +110,24 @@ int datapath_hold_sync(struct datapath *dp, const char *const *cgroups, size_t n
 	return 0;
 }
 
+static bool is_held(const struct datapath *dp, const char *cgroup)
+{
+	for (size_t i = 0; i < dp->n_cgroups; i++)
+		if (strcmp(dp->cgroups[i], cgroup) == 0)
+			return true;
+	return false;
+}
+
+bool datapath_hold_runs(const struct datapath *dp, const char *const *cgroups, size_t n)
+{
+	CLEANUP_KERNEL void *kernel = fake_kernel();
+	bool runs = true;
+
+	for (size_t i = 0; i < n; i++)
+		runs = runs && is_held(dp, cgroups[i]);
+	return runs;
+}
+
 int datapath_pace(struct datapath *dp, bool on, struct error *err)
 {
 	CLEANUP_KERNEL void *kernel = fake_kernel();
