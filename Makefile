@@ -27,8 +27,8 @@ VMLINUX_BTF ?= $(or $(wildcard /sys/kernel/btf/vmlinux),none)
 JOBS := $(if $(filter -j% --jobserver%,$(MAKEFLAGS) $(shell echo "$$MAKEFLAGS")),,-j$(shell nproc))
 MAKEFLAGS += --no-print-directory --no-builtin-rules $(JOBS)
 Q := $(if $(V),,@)
-# By make itself: to start a program for each line, and one for each folder that is there, took a sixth of a build that finds its objects
-# in a cache. At most five letters.
+# Both by make itself: to start a program for each line, and one for each folder that is there, took a sixth of a build that finds its
+# objects in a cache. $(1): at most five letters, for the tab.
 say = $(if $(V),,$(info $(space)$(space)$(1)	$@))
 folder = $(if $(wildcard $(@D)/.),,$(Q)mkdir -p $(@D))
 space := $() $()

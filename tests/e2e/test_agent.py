@@ -167,10 +167,7 @@ def test_pins_are_gone(site):
 
 
 def site_on_a_bpffs_of_its_own(world):
-    world.bpffs = world.directory / "bpf"
-    world.bpffs.mkdir()
-    run("mount", "-t", "bpf", "weir-test", world.bpffs)
-    world.at_end(run, "umount", "-l", world.bpffs)
+    world.mount_bpffs()
     world.weir.start("off", "--resync", 1)
     site = world.site()
     site.attach()

@@ -259,10 +259,7 @@ def test_survives_the_agent(held):
 @pytest.mark.alone
 def test_a_bpffs_that_is_read_only_takes_no_hold_off(world):
     """The hold cannot be changed, and goes on: that is what the status says. It is off when the kernel runs it no more."""
-    world.bpffs = world.directory / "bpf"
-    world.bpffs.mkdir()
-    run("mount", "-t", "bpf", "weir-test", world.bpffs)
-    world.at_end(run, "umount", "-l", world.bpffs)
+    world.mount_bpffs()
     world.weir.start("off", "--resync", 1)
     held = Held(world, world.loopback())
     held.attach()

@@ -295,7 +295,10 @@ static int follow(const struct requests_view *view, const struct trace_options *
 	return requests_print_heads(table, err) ?: read_stream(stream, &sink, trace->count, err);
 }
 
-/* A log that cannot be opened is told before anybody is asked. What the agent has kept is read to its end before the log is: an entry comes there when its request has ended. */
+/*
+ * A log that cannot be opened is told before anybody is asked. What the agent has kept is read to its end before the log is: an entry comes
+ * there when its request has ended.
+ */
 static int show_audited(const struct trace_options *trace, struct error *err)
 {
 	struct sink sink = { .view = &requests_refused };

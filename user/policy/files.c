@@ -37,16 +37,17 @@ static __u64 digest_of(const char *text, size_t length)
 static int read_stream(FILE *in, const char *path, char **text, size_t *length, struct error *err)
 {
 	CLEANUP_FREE char *room = NULL;
-	size_t size = ROOM_AT_FIRST / 2, n = 0;
+	size_t size = 0, n = 0;
 
 	errno = 0;
 	do {
-		char *grown = realloc(room, 2 * size + 1);
+		char *grown;
 
+		size = size ? 2 * size : ROOM_AT_FIRST;
+		grown = realloc(room, size + 1);
 		if (!grown)
 			return error_set(err, -ENOMEM, "%s: out of memory", path);
 		room = grown;
-		size *= 2;
 		n += fread(room + n, 1, size - n, in);
 	} while (n == size && n <= POLICY_FILE_MAX);
 	if (ferror(in)) {

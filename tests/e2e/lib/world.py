@@ -10,7 +10,7 @@ import pytest
 
 from lib import netns
 from lib.others import RealServer
-from lib.process import eventually
+from lib.process import eventually, run
 from lib.server import EchoServer
 from lib.site import Site
 from lib.trace import Trace
@@ -36,6 +36,13 @@ class World:
     @functools.cached_property
     def weir(self):
         return Weir(self.directory, self.pins)
+
+    def mount_bpffs(self):
+        """One of its own, before the agent begins: what happens to it happens to nobody else."""
+        self.bpffs = self.directory / "bpf"
+        self.bpffs.mkdir()
+        run("mount", "-t", "bpf", "weir-test", self.bpffs)
+        self.at_end(run, "umount", "-l", self.bpffs)
 
     def at_end(self, action, *arguments):
         self.endings.callback(action, *arguments)
