@@ -156,7 +156,7 @@ def test_a_command_that_cannot_ask_again(tmp_path):
         assert answers([ask(weir, "status", preexec_fn=one_descriptor)]) == [("", "weir: at last\n")]
 
 
-@pytest.mark.parametrize("words, waits", [("status", ""), ("attach web --port 80", LOADS)])
+@pytest.mark.parametrize("words, waits", [("status", ""), ("top --once", ""), ("attach web --port 80", LOADS)])
 def test_busy_in_a_pipe(tmp_path, words, waits):
     """A log tells what is waited for, in a line: that is not for a terminal alone."""
     def serve(listener):

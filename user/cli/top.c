@@ -106,11 +106,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-int top_ask(const struct top_look *look, struct top *top, struct error *err)
+int top_ask(const struct top_look *look, struct top *top, void (*waiting)(void), struct error *err)
 {
 	CLEANUP_JSON json_t *arguments = json_pack("{s:s*, s:s}", "name", look->server, "by", look->by->name);
 	CLEANUP_JSON json_t *answer = NULL;
-	int ret = control_call(cli.state_dir, "top", arguments, &answer, NULL, err);
+	int ret = control_call(cli.state_dir, "top", arguments, &answer, waiting, err);
 
 	if (!ret)
 		ret = top_update(top, answer, err);
@@ -196,14 +196,14 @@ static int print_lines(const struct top_look *look, bool once, struct error *err
 {
 	CLEANUP_TABLE struct table *table = NULL;
 	CLEANUP_TOP struct top top = { 0 };
-	int ret = top_ask(look, &top, err);
+	int ret = top_ask(look, &top, cli_say_waiting, err);
 	bool said = false;
 
 	while (!ret) {
 		int printed = 0;
 
 		wait_for(look->interval_ms);
-		ret = top_ask(look, &top, err);
+		ret = top_ask(look, &top, cli_say_waiting, err);
 		if (!ret)
 			printed = print_sample(look, &top, &table, once);
 		if (printed)

@@ -31,8 +31,8 @@ struct top_look {
 /* The head of a column with this member; "" where there is none. */
 const char *top_head(const char *member);
 
-/* Asks the agent once. */
-int top_ask(const struct top_look *look, struct top *top, struct error *err);
+/* Asks the agent once. waiting, or NULL: as of control_call(). */
+int top_ask(const struct top_look *look, struct top *top, void (*waiting)(void), struct error *err);
 
 /* The rows as a table, the heaviest first, at most look->rows. with_time: a line tells its time, for a stream of them. */
 struct table;

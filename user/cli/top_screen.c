@@ -230,7 +230,7 @@ static int follow(struct screen *s, struct error *err)
 		__u64 now_ns = clock_ns(CLOCK_MONOTONIC);
 
 		if (s->look->by != by || (now_ns >= next_ns && !s->paused)) {
-			int ret = top_ask(s->look, &s->top, err);
+			int ret = top_ask(s->look, &s->top, NULL, err);
 
 			if (ret)
 				return ret;
