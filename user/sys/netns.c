@@ -86,7 +86,8 @@ int netns_run(int netns_fd, int (*run)(void *arg), void *arg, struct error *err)
 	int ret;
 
 	if (home < 0 || setns(netns_fd, CLONE_NEWNET))
-		return error_set(err, -errno, "entering the network namespace: %s", strerror(errno));
+		return error_set(err, -errno, "entering the network namespace: %s%s", strerror(errno),
+				 errno == EPERM ? ": this needs root (CAP_SYS_ADMIN)" : "");
 	ret = run(arg);
 	if (setns(home, CLONE_NEWNET))
 		abort();
