@@ -187,6 +187,17 @@ def test_hostile_words_are_shown_harmlessly(weir, words):
     assert said.isprintable() and "[31m" in said
 
 
+@pytest.mark.parametrize("words, shown", [(("status", "-\x1b"), r'status: there is no option "-\x1b"'),
+                                          (("status", "-\u00e9"), r'status: there is no option "-\xc3"'),
+                                          (("limit", "set", "user", "-\x7f"), r'limit set: there is no option "-\x7f"'),
+                                          (("-\x1b", "status"), r': there is no option "-\x1b"'),
+                                          (("--a\x1b=\x1b", "status"), r': there is no option "--a\x1b"')])
+def test_hostile_options_are_shown_harmlessly(weir, words, shown):
+    """Before and behind the command, letters and names: getopt would print them as they are."""
+    said = weir.refused(*words, status=2)
+    assert said.isprintable() and said.endswith(shown)
+
+
 @pytest.mark.parametrize("words", ["status", "metrics", "limit list", "limit set user --qps 1 --burst 1", "pause",
                                    "max-in-flight --mutating 2k",
                                    "limit delete user", "resume", "detach --all", "attach web --port 80"])
@@ -212,6 +223,7 @@ MISSPELLED = {
     "attach --lsten *:80 web2": 'there is no option "--lsten": is "--listen" meant?',
     "agent --polciy x": 'there is no option "--polciy": is "--policy" meant?',
     "status -o json --jsn": 'there is no option "--jsn": is "--json" meant?',
+    "--jsn status": 'weir: there is no option "--jsn": is "--json" meant?',
     "status -- --jsn": '"--jsn" is not a server\'s name',
 }
 

@@ -183,7 +183,7 @@ void cli_parse(const struct command *command, argp_parser_t parser, void *input,
 		.children = children,
 	};
 
-	cli_find_misspelt(&argp, argc, argv);
+	cli_find_misspelt(&argp, false, argc, argv);
 	if (argp_parse(&argp, argc, argv, 0, NULL, input))
 		exit(CLI_USAGE);
 }

@@ -69,8 +69,8 @@ extern const struct argp cli_limit_rule;
 /* What is said where a server is named by a word alone. */
 #define CLI_SERVER_NAMED "a server is named by --server"
 
-/* options.c: ends the process where one is misspelt, and says which was meant, if any is near enough. */
-void cli_find_misspelt(const struct argp *argp, int argc, char **argv);
+/* options.c: ends the process where one is misspelt, and says which was meant, if any is near enough. in_order: up to the first word. */
+void cli_find_misspelt(const struct argp *argp, bool in_order, int argc, char **argv);
 /* Parses a command's options and the common ones. */
 void cli_parse(const struct command *command, argp_parser_t parser, void *input, int argc, char **argv);
 /* For a command with no options of its own and at most one argument, a server's name, which becomes *argument. */

@@ -244,6 +244,8 @@ static int first_word(int argc, char **argv)
 	const struct argp argp = { .options = options, .parser = parse_before, .children = children };
 	int first = argc;
 
+	argv[0] = "weir"; /* as in all other messages, wherever it was called from */
+	cli_find_misspelt(&argp, true, argc, argv);
 	if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER | ARGP_NO_HELP, NULL, &first))
 		exit(CLI_USAGE);
 	return first;

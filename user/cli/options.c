@@ -2,6 +2,8 @@
 /* Names the option that was probably meant by one that is misspelt. argp reports all other errors. */
 #include <ctype.h>
 #include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
@@ -55,7 +57,18 @@ static bool add_all(struct known *known, const struct argp *argp)
 	return added;
 }
 
-/* The first long option that is not known, without its dashes and its argument; the caller frees it. NULL: there is none. */
+/* argp would print it as it is. */
+static char *hidden_letter(int letter)
+{
+	char *text = NULL;
+
+	return (isascii(letter) && isprint(letter)) || asprintf(&text, "-%c", letter) < 0 ? NULL : text;
+}
+
+/*
+ * The first option that is not known, if it is a long one or a letter that nobody can read: with its dashes, without its argument. The
+ * caller frees it. NULL: there is none.
+ */
 static char *first_unknown(const struct known *known, int argc, char **argv)
 {
 	CLEANUP_FREE char **words = array_copy(argv, argc + 1, sizeof(*words));
@@ -65,14 +78,17 @@ static char *first_unknown(const struct known *known, int argc, char **argv)
 	opterr = 0;
 	while (words && got != -1 && got != '?')
 		got = getopt_long(argc, words, known->letters, known->options, NULL);
-	if (got != '?' || optopt || strncmp(words[optind - 1], "--", 2) != 0)
+	if (got != '?')
 		return NULL;
-	return strndup(words[optind - 1] + 2, strcspn(words[optind - 1] + 2, "="));
+	if (optopt)
+		return hidden_letter(optopt);
+	return strncmp(words[optind - 1], "--", 2) ? NULL : strndup(words[optind - 1], strcspn(words[optind - 1], "="));
 }
 
 /* One that is cut short is told by argp, with all that it may be. */
-static const char *meant_by(const struct known *known, const char *typed)
+static const char *meant_by(const struct known *known, const char *option)
 {
+	const char *typed = option + strspn(option, "-");
 	struct nearest nearest = nearest_to(typed);
 
 	for (size_t i = 0; i < known->n && known->options[i].name; i++) {
@@ -83,13 +99,14 @@ static const char *meant_by(const struct known *known, const char *typed)
 	return nearest.found;
 }
 
-void cli_find_misspelt(const struct argp *argp, int argc, char **argv)
+void cli_find_misspelt(const struct argp *argp, bool in_order, int argc, char **argv)
 {
-	struct known known = { .letters = ":V?" };
+	struct known known = { 0 };
 	CLEANUP_FREE char *typed = NULL, *visible = NULL;
 	const char *meant = NULL;
 	bool ends;
 
+	strcpy(known.letters, in_order ? "+:V?" : ":V?");
 	if (add_all(&known, argp) && add(&known, "help", no_argument) && add(&known, "usage", no_argument) &&
 	    add(&known, "version", no_argument) && add(&known, NULL, 0))
 		typed = first_unknown(&known, argc, argv);
@@ -98,9 +115,9 @@ void cli_find_misspelt(const struct argp *argp, int argc, char **argv)
 	visible = typed ? output_visible(typed) : NULL;
 	ends = meant || (visible && strcmp(visible, typed) != 0); /* argp would print control characters as they are */
 	if (meant)
-		fprintf(stderr, "%s: there is no option \"--%s\": is \"--%s\" meant?\n", argv[0], visible ?: "", meant);
+		fprintf(stderr, "%s: there is no option \"%s\": is \"--%s\" meant?\n", argv[0], visible ?: "", meant);
 	else if (ends)
-		fprintf(stderr, "%s: there is no option \"--%s\"\n", argv[0], visible);
+		fprintf(stderr, "%s: there is no option \"%s\"\n", argv[0], visible);
 	free(known.options);
 	if (ends)
 		exit(CLI_USAGE);
