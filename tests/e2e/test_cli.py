@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 """The command line: what it prints, and that a mistake is one clear line and changes nothing."""
+import os
 import re
 import subprocess
 
 import pytest
 
+from lib.process import PATIENCE_S
 from lib.weir import Weir
 
 pytestmark = pytest.mark.together
@@ -252,6 +254,24 @@ def test_stdin_that_is_closed(weir):
         words = ["sh", "-c", 'exec "$@" <&-', "sh", *map(str, weir.command(command, "-f", "-"))]
         done = subprocess.run(words, env=weir.environment(), capture_output=True, text=True)
         assert (done.returncode, done.stdout, done.stderr) == (status, "", "weir: stdin: it is closed\n")
+
+
+@pytest.mark.parametrize("words", ["check -f -", "events --recording -"])
+def test_stdin_that_is_silent(weir, words):
+    """Who has called it so by mistake is told what is waited for."""
+    process = subprocess.Popen(weir.command(*words.split()), env=weir.environment(), stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stderr.readline() == "weir: waiting for what comes on standard input ...\n"
+    process.stdin.write("no object")
+    _, said = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 1 and said.count("\n") == 1
+
+
+@pytest.mark.skipif(not os.access("/proc/kmsg", os.R_OK), reason="/proc/kmsg cannot be read")
+@pytest.mark.parametrize("command, status", [("check", 1), ("diff", 2)])
+def test_a_file_that_never_ends(weir, command, status):
+    """It is a regular file, and keeps its readers until the kernel has something to say."""
+    assert weir.refused(command, "-f", "/proc/kmsg", status=status) == "weir: /proc/kmsg: it would have to be waited for"
 
 
 @pytest.mark.parametrize("words, said", [("attach web2 --in x", "is ambiguous"), ("apply -f --prnue -q", "invalid option"),

@@ -10,8 +10,11 @@
 /* "-" is standard input. */
 static FILE *open_input(const char *name, struct error *err)
 {
-	FILE *file = strcmp(name, "-") ? fopen(name, "re") : fdopen(STDIN_FILENO, "r");
+	bool is_stdin = !strcmp(name, "-");
+	FILE *file = is_stdin ? fdopen(STDIN_FILENO, "r") : fopen(name, "re");
 
+	if (is_stdin && file)
+		cli_await_stdin();
 	if (!file)
 		error_set(err, -errno, "%s: %s", name, strerror(errno));
 	return file;

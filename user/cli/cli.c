@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/duration.h"
@@ -263,6 +265,16 @@ void cli_progress(const char *text)
 void cli_say_waiting(void)
 {
 	cli_progress("waiting for the agent");
+}
+
+#define STDIN_WAITING_MS 2000
+
+void cli_await_stdin(void)
+{
+	struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
+
+	if (!poll(&input, 1, STDIN_WAITING_MS))
+		cli_progress("waiting for what comes on standard input");
 }
 
 json_t *cli_call_saying(const char *command, json_t *arguments, void (*waiting)(void))

@@ -83,6 +83,13 @@ static void expect_large(const char *path)
 		large_pages_expect(info.st_size * BYTES_OF_BYTE);
 }
 
+static int read_one(struct policy *policy, const char *path, struct error *err)
+{
+	if (!strcmp(path, "-"))
+		cli_await_stdin();
+	return policy_read(policy, path, err);
+}
+
 static int read_all(const struct policy_words *words, struct policy *policy, struct error *err)
 {
 	json_t *file;
@@ -92,7 +99,7 @@ static int read_all(const struct policy_words *words, struct policy *policy, str
 	json_array_foreach (words->files, i, file)
 		expect_large(json_string_value(file));
 	json_array_foreach (words->files, i, file)
-		ret = ret ?: policy_read(policy, json_string_value(file), err);
+		ret = ret ?: read_one(policy, json_string_value(file), err);
 	return ret;
 }
 

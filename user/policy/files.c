@@ -53,7 +53,10 @@ static int read_stream(FILE *in, const char *path, char **text, size_t *length, 
 	if (ferror(in)) {
 		int ret = error_errno();
 
-		return error_set(err, ret, "%s: %s", path, ret == -EBADF ? "it is closed" : strerror(-ret));
+		return error_set(err, ret, "%s: %s", path,
+				 ret == -EBADF	? "it is closed" :
+				 ret == -EAGAIN ? "it would have to be waited for" :
+						  strerror(-ret));
 	}
 	if (n > POLICY_FILE_MAX)
 		return error_set(err, -EFBIG, "%s: larger than %u MiB", path, POLICY_FILE_MAX >> 20);
@@ -66,14 +69,14 @@ static int read_stream(FILE *in, const char *path, char **text, size_t *length, 
 
 /*
  * A FIFO that nobody writes to is empty: it is not waited for. One that somebody has open is, for as long as he likes: whoever
- * cannot wait reads regular files only.
+ * cannot wait reads regular files only. Those are never waited for, though some of /proc would keep their readers.
  */
 static int open_file(const char *path, bool regular, FILE **out, struct error *err)
 {
 	CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	struct stat info;
 
-	if (fd < 0 || fstat(fd, &info) || fcntl(fd, F_SETFL, O_RDONLY))
+	if (fd < 0 || fstat(fd, &info) || (!S_ISREG(info.st_mode) && fcntl(fd, F_SETFL, O_RDONLY)))
 		return error_set(err, -errno, "%s: %s", path, strerror(errno));
 	if (regular && !S_ISREG(info.st_mode))
 		return error_set(err, -EINVAL, "%s: not a regular file", path);
