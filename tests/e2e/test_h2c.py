@@ -220,3 +220,51 @@ def test_upgrade(world, hold):
             assert 1 <= server.served[client] <= FEW, (how, ask, takes)
         if how == "waits":
             assert server.served[client] == (2 if takes else 1)
+
+
+def frame(kind, flags, payload=b""):
+    """Of stream 1."""
+    return len(payload).to_bytes(3, "big") + bytes([kind, flags, 0, 0, 0, 1]) + payload
+
+
+HEADERS, PRIORITY, RESET, CONTINUATION = 1, 2, 3, 9
+FIELDS = bytes.fromhex("82 86 84 01 01 78")
+ASKED_AND_RESET = frame(HEADERS, 5, FIELDS) + frame(RESET, 0, bytes([0, 0, 0, 8]))
+# Packets, and what they cost: one token for each of more than 13 bytes, and one more for each further KiB.
+ODD_FRAMES = {
+    "continuations": ([frame(HEADERS, 1, FIELDS)] + 39 * [frame(CONTINUATION, 0)] + [frame(CONTINUATION, 4)], 1),
+    "fields_in_continuations": ([frame(HEADERS, 1)] + [frame(CONTINUATION, 0, FIELDS[i:i + 1]) for i in range(6)], 0),
+    "a_byte_a_packet": ([bytes([byte]) for byte in frame(HEADERS, 5, FIELDS)], 0),
+    "padded": (5 * [frame(HEADERS, 13, bytes([200]) + FIELDS + bytes(200))], 5),
+    "with_priority": (5 * [frame(HEADERS, 37, bytes(5) + FIELDS)], 5),
+    "priorities": (5 * [frame(PRIORITY, 0, bytes(5))], 5),
+    "reset_at_once": (5 * [ASKED_AND_RESET], 5),
+    "many_reset_at_once": (2 * [100 * ASKED_AND_RESET], 2 * 3),
+}
+
+
+@pytest.mark.parametrize("case", ODD_FRAMES)
+def test_odd_frames(world, case):
+    """Whatever their kinds, packets cost what their lengths say, and those over the limit come when it allows them."""
+    packets, price = ODD_FRAMES[case]
+    place = world.loopback()
+    site = world.site(place)
+    site.server.port = world.port()
+    server = SpeaksFirst(place, site.server.port, SETTINGS)
+    world.at_end(server.listener.close)
+    site.attach("--hold", "drop")
+    site.limit("user", burst=1 + price)  # the preface costs one
+    sock = connection(world, place, site.server.port)
+    assert sock.recv(len(SETTINGS)) == SETTINGS
+    sent = 0
+    for packet in [PREFACE + SETTINGS, *packets]:
+        sock.sendall(packet)
+        sent += len(packet)
+        eventually(lambda: server.taken == sent, "the server has it")
+    over = frame(PRIORITY, 0, bytes(5))
+    sock.sendall(over)
+    eventually(lambda: site.packets("held_record") >= 1, "the next one is over the limit")
+    assert server.taken == sent
+    site.limit("user", qps=1000, burst=1000)
+    eventually(lambda: server.taken == sent + len(over), "it comes")
+    assert site.unread() == {"http2": 1}
