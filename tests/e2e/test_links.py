@@ -233,3 +233,30 @@ def test_stacked(world, stack, when):
     check_once(site)
     site.check(passed=2, shed=3, exempt=1)
     assert site.packets("answered") == 3
+
+
+TUNNELS = {
+    "vxlan": (4, "type vxlan id 7 local {here} remote {there} dstport 4789"),
+    "geneve": (4, "type geneve id 7 remote {there}"),
+    "gretap": (4, "type gretap local {here} remote {there}"),
+    "ip6gretap": (6, "type ip6gretap local {here} remote {there}"),
+}
+
+
+@pytest.mark.alters
+@pytest.mark.parametrize("kind", TUNNELS)
+def test_tunnel_of_frames(world, kind):
+    """What comes out of it is read, and 429s go back into it. The packets around it are none of the server's."""
+    family, how = TUNNELS[kind]
+    around = world.veth(family)
+    ends = (around.server_ns, around.address), (around.client_ns, around.client_address)
+    for (namespace, here), (_, there) in (ends, ends[::-1]):
+        make_device(namespace, "over", *how.format(here=here, there=there).split())
+    place = Place(around.server_ns, around.client_ns, *netns.add_addresses(around.server_ns, around.client_ns, 4, 9, "over"))
+    site = world.site(place)
+    site.attach()
+    site.limit("user", burst=2)
+    assert "over" in attached(site)
+    check_once(site)
+    site.check(passed=2, shed=3, exempt=1)
+    assert site.unread() == {}
