@@ -8,6 +8,7 @@
 #define WEIR_BPF_ADMIT_HOLD_H
 
 #include "admitted.h"
+#include "asked.h"
 #include "badge.h"
 #include "hold_packet.h"
 #include "settings.h"
@@ -20,12 +21,12 @@ static __always_inline bool socket_awaits_handshake(struct __sk_buff *skb)
 	return sk && (sk->state == STATE_LISTEN || sk->state == STATE_SYN_RECV);
 }
 
-/* Have limits on connections still to be asked for it? Where some devices are not to be limited, a badge says that it came by one that is. */
+/* Have limits on connections still to be asked for it? */
 static __noinline bool admission_is_due(struct __sk_buff *skb, struct work *w)
 {
 	if (badge_is_of_asked(skb, &w->packet) || !load_settings(w, HOOK_HOLD) || !admission_matters(w))
 		return false;
-	if ((w->server_flags & WEIR_SERVER_SOME_INTERFACES) && !badge_is_any(skb))
+	if (came_by_another(skb, w))
 		return false;
 	return socket_is_here(skb, w);
 }

@@ -120,23 +120,34 @@ def test_exempt_sources_are_counted_once(world):
 
 
 def test_one_interface(world):
-    """It is limited. What comes by another one is not; nor is what is for another port, which nobody can tell from that."""
+    """It is limited, whatever address and port its packets are for at first."""
     ways = Ways(world)
     ways.site.attach(*NO_PROXY, "--interface", "eth0")
     limit(ways.site, "--key", "source", *RATE, "--burst", 2)
     assert connects(ways.site, 3, to=ways.address) == 2
     assert connects(ways.site, 1, to=ways.direct) == 0
-    assert connects(ways.site, 3, to=ways.port) == 3
+    assert connects(ways.site, 1, to=ways.port) == 0
 
 
-def test_device_without_ethernet(world):
+def test_other_interface(world):
+    """What comes by it is not limited, whatever address and port its packets are for at first."""
+    ways = Ways(world)
+    ways.site.attach(*NO_PROXY, "--interface", "lo")
+    limit(ways.site, "--key", "source", *RATE, "--burst", 2)
+    for to in ways.direct, ways.address, ways.port:
+        assert connects(ways.site, 3, to=to) == 3
+    assert not attempts(ways.site)
+
+
+@pytest.mark.parametrize("options", [[], ["--interface", "tun0"]], ids=["all", "named"])
+def test_device_without_ethernet(world, options):
     """No program is on it."""
     if not os.path.exists("/dev/net/tun"):
         pytest.skip("no /dev/net/tun here")
     tunnel = Tunnel(world.namespace("s"), world.namespace("c"))
     world.at_end(tunnel.close)
     site = world.site(tunnel.place)
-    site.attach(*NO_PROXY)
+    site.attach(*NO_PROXY, *options)
     limit(site, "--key", "source", *RATE, "--burst", 3)
     assert connects(site, 5) == 3
     assert attempts(site)["admitted"] == 3

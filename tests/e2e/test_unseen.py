@@ -194,9 +194,10 @@ def tunnel(world):
     return tunnel
 
 
-def test_device_without_ethernet(world, tunnel):
+@pytest.mark.parametrize("options", [[], ["--interface", "tun0"]], ids=["all", "named"])
+def test_device_without_ethernet(world, tunnel, options):
     site = world.site(tunnel.place)
-    site.attach()
+    site.attach(*options)
     check_held(site, site.client())
     assert site.unread() == {"unseen": 1}
 

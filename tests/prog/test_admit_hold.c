@@ -190,7 +190,16 @@ static void test_other_badges(void **state)
 	assert_asked(false, OWN);
 }
 
-/* Only a badge tells what came by one of them from what did not. */
+/* The clients' device. */
+static void loopback_ask(void)
+{
+	const __u32 ifindex = 1;
+	const __u8 value = 0;
+
+	assert_int_equal(bpf_map_update_elem(dp->maps.asked_devices, &ifindex, &value, BPF_ANY), 0);
+}
+
+/* A badge tells what came by one of them from what did not, and so does the device itself if it is one that was named. */
 static void test_some_interfaces(void **state)
 {
 	__u32 badge, other;
@@ -206,6 +215,17 @@ static void test_some_interfaces(void **state)
 	assert_int_equal(asked(), 0);
 	for (int i = 0; i < HELD_LIMIT + 2; i++)
 		assert_asked(false, other);
+}
+
+static void test_some_interfaces_without_a_program(void **state)
+{
+	(void)state;
+	needs_hold();
+	listens_set(WEIR_SERVER_SOME_INTERFACES);
+	assert_int_equal(held_visits(false, HELD_LIMIT + 1, 0), HELD_LIMIT + 1);
+	loopback_ask();
+	for (int i = 0; i < HELD_LIMIT + 2; i++)
+		assert_asked(false, 0);
 }
 
 static int setup_cookies(void **state)
@@ -453,6 +473,7 @@ ATTACHED_TESTS
 		MARKS(every_bit_of_a_mark_counts),
 		MARKS(other_badges),
 		MARKS(some_interfaces),
+		MARKS(some_interfaces_without_a_program),
 		COOKIES(what_is_no_cookie_is_charged_until_the_next_packet),
 		COOKIES(what_is_no_cookie_takes_nothing),
 		COOKIES(what_is_no_cookie_is_refused_where_nothing_is_left),

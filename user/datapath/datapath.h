@@ -48,7 +48,8 @@ struct weir_trace_record;
 	X(overrides)         \
 	X(buckets)           \
 	X(answers)           \
-	X(refusals)
+	X(refusals)          \
+	X(asked_devices)
 
 /*
  * What the agent keeps as it should be: its maps, and besides

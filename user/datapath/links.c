@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "datapath/map_sync.h"
 #include "datapath/private.h"
 #include "datapath/xdp.h"
 #include "sys/conntrack.h"
@@ -101,6 +102,36 @@ static int attach_to(struct datapath *dp, struct datapath_link *link, struct err
 	return ret < 0 && ret != -ENODEV ? ret : 0;
 }
 
+static bool is_ours(const void *key, const void *value, const void *arg)
+{
+	(void)key;
+	(void)value;
+	(void)arg;
+	return true;
+}
+
+/* Whose packets are limited where devices were named; where none was, nobody asks. */
+static int asked_sync(struct datapath *dp, const struct device *devices, int n, const struct links_wanted *wanted)
+{
+	const struct map_range range = {
+		.part = DATAPATH_asked_devices,
+		.fd = dp->maps.asked_devices,
+		.key_size = sizeof(__u32),
+		.value_size = sizeof(__u8),
+		.ours = is_ours,
+	};
+	CLEANUP_FREE __u32 *keys = calloc(n + 1, sizeof(*keys));
+	CLEANUP_FREE __u8 *values = calloc(n + 1, sizeof(*values));
+	size_t n_asked = 0;
+
+	if (!keys || !values)
+		return -ENOMEM;
+	for (int i = 0; i < n && wanted->names; i++)
+		if (links_asked(&devices[i], devices, n, wanted))
+			keys[n_asked++] = devices[i].ifindex;
+	return map_sync(dp, &range, &(struct map_entries){ keys, values, n_asked });
+}
+
 /* In the place of what was known of the devices before. */
 static void keep(struct datapath *dp, struct datapath_link *links, int n)
 {
@@ -121,19 +152,22 @@ static int sync_inside(void *arg)
 	struct datapath *dp = call->dp;
 	CLEANUP_FREE struct device *devices = NULL;
 	struct datapath_link *links;
-	int ret, n = links_read(&devices, call->err);
+	int ret, failed, n = links_read(&devices, call->err);
 
 	if (n < 0)
 		return n;
 	links = choose(devices, n, call->wanted);
 	if (!links)
 		return error_set(call->err, -ENOMEM, "out of memory");
-	ret = detach_others(dp, links, n);
+	ret = asked_sync(dp, devices, n, call->wanted);
 	if (ret)
-		error_set(call->err, ret, "reading %s: %s", dp->dir, strerror(-ret));
+		datapath_map_failed(call->err, ret, "asked_devices");
+	failed = detach_others(dp, links, n);
+	if (failed && !ret)
+		error_set(call->err, failed, "reading %s: %s", dp->dir, strerror(-failed));
+	ret = ret ?: failed;
 	for (int i = 0; i < n; i++) {
-		int failed = links[i].attached ? attach_to(dp, &links[i], ret ? NULL : call->err) : 0;
-
+		failed = links[i].attached ? attach_to(dp, &links[i], ret ? NULL : call->err) : 0;
 		ret = ret ?: failed;
 	}
 	datapath_xdp_sync(dp, call->xdp, &(struct xdp_devices){ .devices = devices, .links = links, .n = n });

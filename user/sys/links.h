@@ -42,4 +42,11 @@ struct links_wanted {
 const char *links_left_out(const struct device *device, const struct device *devices, size_t n,
 			   const struct links_wanted *wanted);
 
+/*
+ * Do packets that come by this device come by one of the wanted? Where a device belongs to a VRF, the kernel's sockets are told of the VRF
+ * alone.
+ */
+bool links_asked(const struct device *device, const struct device *devices, size_t n,
+		 const struct links_wanted *wanted);
+
 #endif

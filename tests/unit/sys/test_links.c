@@ -153,6 +153,34 @@ static void test_names(void **state)
 	CHECK(cases, &want_none);
 }
 
+static void check_asked(const struct links_wanted *wanted, const bool *asked)
+{
+	static const struct device devices[] = {
+		ETHER(.name = "eth0", .ifindex = 1, .master = 2),
+		ETHER(.name = "vrf0", .ifindex = 2, .kind = "vrf"),
+		ETHER(.name = "eth1", .ifindex = 3, .master = 4),
+		ETHER(.name = "br0", .ifindex = 4, .kind = "bridge"),
+		{ .type = ARPHRD_NONE, .name = "tun0", .ifindex = 5, .kind = "tun" },
+	};
+	const size_t n = sizeof(devices) / sizeof(*devices);
+
+	for (size_t i = 0; i < n; i++)
+		assert_int_equal(links_asked(&devices[i], devices, n, wanted), asked[i]);
+}
+
+/* What no program can be on is asked for, too, and a VRF for its devices. A bridge sees its ports' packets under its own name. */
+static void test_asked(void **state)
+{
+	static const char *const slave[] = { "eth0" }, *const port[] = { "eth1" }, *const tun[] = { "tun0" };
+
+	(void)state;
+	check_asked(&all, (const bool[]){ true, true, true, true, true });
+	check_asked(&(struct links_wanted){ slave, 1 }, (const bool[]){ true, true, false, false, false });
+	check_asked(&(struct links_wanted){ port, 1 }, (const bool[]){ false, false, true, false, false });
+	check_asked(&(struct links_wanted){ tun, 1 }, (const bool[]){ false, false, false, false, true });
+	check_asked(&(struct links_wanted){ tun, 0 }, (const bool[]){ false, false, false, false, false });
+}
+
 /* No such thing exists, but a dump is not atomic. */
 static void test_circle(void **state)
 {
@@ -171,7 +199,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_plain),  cmocka_unit_test(test_masters), cmocka_unit_test(test_parents),
-		cmocka_unit_test(test_stacks), cmocka_unit_test(test_names),   cmocka_unit_test(test_circle),
+		cmocka_unit_test(test_stacks), cmocka_unit_test(test_names),   cmocka_unit_test(test_asked),
+		cmocka_unit_test(test_circle),
 	};
 
 	return cmocka_run_group_tests_name("links", tests, NULL, NULL);
