@@ -107,6 +107,7 @@ static void carry(const struct inside_server *from, struct inside_server *to, bo
 	to->ends = from->ends;
 	to->lane = from->lane;
 	to->unchosen = from->unchosen;
+	to->present = from->present; /* the next one's now */
 	if (!same)
 		return;
 	to->in_force = from->in_force;
@@ -161,6 +162,7 @@ static int check_served(const struct agent *agent, int slot, struct error *err)
 static void drop(struct agent *agent, int slot)
 {
 	served_clear(agent->servers[slot].inside);
+	inside_present_clear(&agent->servers[slot].inside->present);
 	free(agent->servers[slot].inside);
 	agent->servers[slot].inside = NULL;
 }

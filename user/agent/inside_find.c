@@ -97,6 +97,15 @@ static bool is_unchanged(struct inside_server *inside, const struct inside_liste
 	return true;
 }
 
+/*
+ * Does somebody listen who was not there a second ago, as one who has inherited the socket? Where nobody is looked into nobody is missed: what
+ * cannot be read is held.
+ */
+static bool newcomer_listens(struct inside_server *inside, const struct inside_listeners *listeners)
+{
+	return inside->lane != INSIDE_OFF && inside_newcomer_listens(&inside->present, listeners) == 1;
+}
+
 /* Finds the processes anew, into *next; what is known is not read again. 1: they are others than before. */
 static int find(struct inside_server *inside, struct inside_server *next, struct error *err)
 {
@@ -147,7 +156,7 @@ int inside_find_changes(struct net *net, const struct server *server, struct ins
 	*found = false;
 	if (ret)
 		return ret;
-	if (is_unchanged(inside, &next->listeners) &&
+	if (!newcomer_listens(inside, &next->listeners) && is_unchanged(inside, &next->listeners) &&
 	    ++inside->turns < (inside->lane == INSIDE_OFF ? LOOK_SELDOM : LOOK_AGAIN))
 		return inside->unfound.text[0] ? error_set(err, -EAGAIN, "%s", inside->unfound.text) : 0;
 	ret = find(inside, next, err);

@@ -29,6 +29,7 @@ struct inside_server {
 	struct inside_served *served; /* owned */
 	size_t n;
 	unsigned int turns;		  /* since processes were looked for */
+	struct inside_present present;	  /* a second ago; owned */
 	enum inside_mode lane;		  /* as is asked for, or what `auto` takes: never AUTO */
 	bool proven;			  /* that its requests are seen is known */
 	struct error unchosen;		  /* why `auto` does not have it answer */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 #include "inside/process.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -12,6 +11,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "sys/mount_type.h"
 #include "sys/netns.h"
@@ -164,14 +164,14 @@ static bool is_listener(const struct inside_listeners *listeners, const char *li
 }
 
 /* Has the process a descriptor of one of the sockets? */
-static bool has_listener(const char *id, const struct inside_listeners *listeners)
+static bool has_listener(pid_t id, const struct inside_listeners *listeners)
 {
 	char path[PATH_MAX], link[64];
 	struct dirent *entry;
 	bool found = false;
 	DIR *dir;
 
-	snprintf(path, sizeof(path), "/proc/%s/fd", id);
+	snprintf(path, sizeof(path), "/proc/%d/fd", id);
 	dir = opendir(path);
 	while (dir && !found && (entry = readdir(dir))) {
 		ssize_t n = readlinkat(dirfd(dir), entry->d_name, link, sizeof(link) - 1);
@@ -199,8 +199,7 @@ int inside_processes_find(const struct inside_listeners *listeners, struct insid
 	while (listeners->n && (entry = readdir(dir))) {
 		struct inside_process process = { .id = atoi(entry->d_name) };
 
-		if (!isdigit((unsigned char)entry->d_name[0]) || !has_listener(entry->d_name, listeners) ||
-		    inside_process_read(&process, NULL))
+		if (!process.id || !has_listener(process.id, listeners) || inside_process_read(&process, NULL))
 			continue;
 		if (n < INSIDE_PROCESSES_MAX)
 			out[n] = process;
@@ -208,4 +207,75 @@ int inside_processes_find(const struct inside_listeners *listeners, struct insid
 	}
 	closedir(dir);
 	return n;
+}
+
+/* --- those that were not there before */
+
+void inside_present_clear(struct inside_present *present)
+{
+	free(present->ids);
+	*present = (struct inside_present){ 0 };
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+	pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static int present_add(struct inside_present *present, pid_t id)
+{
+	pid_t *grown = array_grow(present->ids, present->n, sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	present->ids = grown;
+	present->ids[present->n++] = id;
+	return 0;
+}
+
+static int present_read(struct inside_present *out)
+{
+	struct inside_present present = { 0 };
+	DIR *dir = opendir("/proc");
+	struct dirent *entry;
+	int ret = dir ? 0 : -errno;
+
+	while (!ret && (entry = readdir(dir))) {
+		pid_t id = atoi(entry->d_name);
+
+		ret = id ? present_add(&present, id) : 0;
+	}
+	if (dir)
+		closedir(dir);
+	if (ret) {
+		inside_present_clear(&present);
+		return ret;
+	}
+	qsort(present.ids, present.n, sizeof(*present.ids), compare_ids);
+	*out = present;
+	return 0;
+}
+
+static bool was_present(const struct inside_present *before, pid_t id)
+{
+	return before->n && bsearch(&id, before->ids, before->n, sizeof(id), compare_ids);
+}
+
+int inside_newcomer_listens(struct inside_present *present, const struct inside_listeners *listeners)
+{
+	CLEANUP_PRIVILEGED struct privileged find = privilege_begin(PRIVILEGE_FIND);
+	CLEANUP_PRIVILEGED struct privileged read = privilege_begin(PRIVILEGE_READ);
+	struct inside_present now;
+	bool listens = false;
+	int ret = present_read(&now);
+
+	if (ret)
+		return ret;
+	for (size_t i = 0; i < now.n && !listens; i++)
+		listens = !was_present(present, now.ids[i]) && has_listener(now.ids[i], listeners);
+	inside_present_clear(present);
+	*present = now;
+	return listens;
 }

@@ -42,4 +42,19 @@ int inside_process_open(pid_t id, struct error *err);
 /* Those with one of these sockets. How many there are (at most INSIDE_PROCESSES_MAX are written), or a negative errno. */
 int inside_processes_find(const struct inside_listeners *listeners, struct inside_process *out, struct error *err);
 
+/* The processes that there were at a look, in ascending order. All zero: nobody has looked. */
+struct inside_present {
+	pid_t *ids; /* owned */
+	size_t n;
+};
+
+void inside_present_clear(struct inside_present *present);
+
+/*
+ * Has a process one of these sockets that was not there when *present was read? *present is what is there now. To ask all processes takes
+ * long: those of before are not asked, though one of them may have been sent a descriptor. A negative errno: it cannot be told, and
+ * *present is as it was.
+ */
+int inside_newcomer_listens(struct inside_present *present, const struct inside_listeners *listeners);
+
 #endif

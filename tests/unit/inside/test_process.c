@@ -5,7 +5,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <fcntl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -42,11 +45,66 @@ static void test_nobodys(void **state)
 	assert_true(err.text[0]);
 }
 
+/* A process that has what this one has, until its end is closed. */
+static pid_t child_begin(int *end)
+{
+	int ends[2];
+	pid_t id;
+	char byte;
+
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	id = fork();
+	assert_true(id >= 0);
+	if (!id) {
+		close(ends[1]);
+		_exit(read(ends[0], &byte, 1));
+	}
+	close(ends[0]);
+	*end = ends[1];
+	return id;
+}
+
+static void child_end(pid_t id, int end)
+{
+	close(end);
+	assert_int_equal(waitpid(id, NULL, 0), id);
+}
+
+/* One that inherits the socket is told of once, when it is new. */
+static void test_newcomers(void **state)
+{
+	CLEANUP_CLOSE int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct inside_listeners listeners = { .n = 1 };
+	struct inside_present present = { 0 };
+	struct stat there;
+	pid_t child;
+	int end;
+
+	(void)state;
+	assert_int_equal(fstat(fd, &there), 0);
+	listeners.inodes[0] = there.st_ino;
+	assert_int_equal(inside_newcomer_listens(&present, &listeners), 1); /* this process */
+	assert_true(present.n > 0);
+	assert_int_equal(inside_newcomer_listens(&present, &listeners), 0);
+
+	child = child_begin(&end);
+	assert_int_equal(inside_newcomer_listens(&present, &(struct inside_listeners){ .n = 0 }), 0);
+	child_end(child, end);
+	child = child_begin(&end);
+	assert_int_equal(inside_newcomer_listens(&present, &listeners), 1);
+	assert_int_equal(inside_newcomer_listens(&present, &listeners), 0);
+	child_end(child, end);
+	assert_int_equal(inside_newcomer_listens(&present, &listeners), 0);
+	inside_present_clear(&present);
+	assert_int_equal(present.n, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_own),
 		cmocka_unit_test(test_nobodys),
+		cmocka_unit_test(test_newcomers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
