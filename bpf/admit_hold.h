@@ -8,9 +8,9 @@
 #define WEIR_BPF_ADMIT_HOLD_H
 
 #include "admitted.h"
-#include "asked.h"
 #include "badge.h"
 #include "hold_packet.h"
+#include "named.h"
 #include "settings.h"
 
 /* May the packet begin a connection, or complete its handshake? TCP Fast Open makes a socket before that. */
@@ -26,7 +26,7 @@ static __noinline bool admission_is_due(struct __sk_buff *skb, struct work *w)
 {
 	if (badge_is_of_asked(skb, &w->packet) || !load_settings(w, HOOK_HOLD) || !admission_matters(w))
 		return false;
-	if (came_by_another(skb, w))
+	if (came_by_other_device(skb, w))
 		return false;
 	return socket_is_here(skb, w);
 }

@@ -261,7 +261,7 @@ static __always_inline int hold_unseen(struct __sk_buff *skb, struct work *w)
 	if (!p->segment.len || (p->segment.flags & (WEIR_TCP_SYN | WEIR_TCP_RST)) ||
 	    (w->server_flags & WEIR_SERVER_DRAINING))
 		return SOCKET_GETS_IT;
-	if (came_by_another(skb, w))
+	if (came_by_other_device(skb, w))
 		return SOCKET_GETS_IT;
 	if (w->socket.listens)
 		return listener_refuses(skb, w) ? SOCKET_GETS_IT : hold_handshake(skb, w);

@@ -245,14 +245,14 @@ struct {
 	__type(value, __u32);
 } body_servers SEC(".maps");
 
-/* Devices that `attach --interface` names (asked.h), also those on which no program can be. */
+/* Devices that `attach --interface` names (named.h), also those on which no program can be. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, WEIR_MAX_ASKED_DEVICES);
+	__uint(max_entries, WEIR_MAX_NAMED_DEVICES);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, __u32);
 	__type(value, __u8);
-} asked_devices SEC(".maps");
+} named_devices SEC(".maps");
 
 /* Connections that this host has opened from a server's port (outgoing.h): the number of the SYN. */
 struct {

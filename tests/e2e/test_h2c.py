@@ -91,6 +91,16 @@ class Upgrades(Listener):
             self.served[client] += header[3] == 1
 
 
+def behind_agent(world, kind, *arguments):
+    """A server of this kind, and the site and the place that it has."""
+    place = world.loopback()
+    site = world.site(place)
+    site.server.port = world.port()
+    server = kind(place, site.server.port, *arguments)
+    world.at_end(server.listener.close)
+    return place, site, server
+
+
 def connection(world, place, port, source=""):
     with place.client_ns.entered():
         sock = socket.create_connection((place.address, port), timeout=10, source_address=(source, 0))
@@ -114,11 +124,7 @@ CASES = {
 def test_server_speaks_first(world, case, hold):
     """It is HTTP/2 if both say so; else each packet may be a request, and costs a token."""
     greeting, begins, reason, price = CASES[case]
-    place = world.loopback()
-    site = world.site(place)
-    site.server.port = world.port()
-    server = SpeaksFirst(place, site.server.port, greeting)
-    world.at_end(server.listener.close)
+    place, site, server = behind_agent(world, SpeaksFirst, greeting)
     site.attach("--hold", hold)
     site.limit("user", burst=1000)
     sock = connection(world, place, site.server.port)
@@ -149,11 +155,7 @@ PREAMBLES = {"line": balancer.line("192.0.2.1"), "binary": balancer.binary("192.
 def test_behind_a_preamble(world, begins, greets, hold):
     """The preamble is in a packet of its own: what follows it begins the client's stream all the same."""
     parts, price = INTRODUCED[begins]
-    place = world.loopback()
-    site = world.site(place)
-    site.server.port = world.port()
-    server = BehindPreamble(place, site.server.port, greets)
-    world.at_end(server.listener.close)
+    place, site, server = behind_agent(world, BehindPreamble, greets)
     site.attach("--hold", hold, "--proxy-protocol", place.client_address)
     site.limit("user", burst=1000)
     for n, preamble in enumerate(PREAMBLES.values(), 1):
@@ -201,13 +203,9 @@ def upgrade(sock, ask, how):
 @pytest.mark.parametrize("hold", ["drop", "auto"])
 def test_upgrade(world, hold):
     """The request that asks costs a token, the preface three, what follows one a packet: also where the server takes that for HTTP/1."""
-    place = world.loopback()
     cases = [(how, ask, takes) for how in ("waits", "goes_on", "at_once") for ask in ASKS for takes in (True, False)]
     clients = {f"127.0.0.{n}": case for n, case in enumerate(cases, 2)}
-    site = world.site(place)
-    site.server.port = world.port()
-    server = Upgrades(place, site.server.port, {client for client, case in clients.items() if not case[2]})
-    world.at_end(server.listener.close)
+    place, site, server = behind_agent(world, Upgrades, {client for client, case in clients.items() if not case[2]})
     site.attach("--hold", hold)
     site.limit("user", burst=FEW)
     for client, (how, ask, takes) in clients.items():
@@ -247,11 +245,7 @@ ODD_FRAMES = {
 def test_odd_frames(world, case):
     """Whatever their kinds, packets cost what their lengths say, and those over the limit come when it allows them."""
     packets, price = ODD_FRAMES[case]
-    place = world.loopback()
-    site = world.site(place)
-    site.server.port = world.port()
-    server = SpeaksFirst(place, site.server.port, SETTINGS)
-    world.at_end(server.listener.close)
+    place, site, server = behind_agent(world, SpeaksFirst, SETTINGS)
     site.attach("--hold", "drop")
     site.limit("user", burst=1 + price)  # the preface costs one
     sock = connection(world, place, site.server.port)

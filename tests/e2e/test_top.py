@@ -113,7 +113,7 @@ def test_rates_and_what_is_left_out(world, site):
     try:
         row = eventually(lambda: next((row for row in rows_by(world, "user", "web") if row["requests_per_second"]), None),
                          "somebody asks")
-        assert row["requests_per_second"] > 0 and row["refused_per_second"] == 0
+        assert row["refused_per_second"] == 0
         assert row["share"] == pytest.approx(1, abs=0.3)
         assert row["last_seen_seconds_ago"] <= row["first_seen_seconds_ago"]
     finally:

@@ -191,12 +191,12 @@ static void test_other_badges(void **state)
 }
 
 /* The clients' device. */
-static void loopback_ask(void)
+static void loopback_name(void)
 {
 	const __u32 ifindex = 1;
 	const __u8 value = 0;
 
-	assert_int_equal(bpf_map_update_elem(dp->maps.asked_devices, &ifindex, &value, BPF_ANY), 0);
+	assert_int_equal(bpf_map_update_elem(dp->maps.named_devices, &ifindex, &value, BPF_ANY), 0);
 }
 
 /* A badge tells what came by one of them from what did not, and so does the device itself if it is one that was named. */
@@ -223,7 +223,7 @@ static void test_some_interfaces_without_a_program(void **state)
 	needs_hold();
 	listens_set(WEIR_SERVER_SOME_INTERFACES);
 	assert_int_equal(held_visits(false, HELD_LIMIT + 1, 0), HELD_LIMIT + 1);
-	loopback_ask();
+	loopback_name();
 	for (int i = 0; i < HELD_LIMIT + 2; i++)
 		assert_asked(false, 0);
 }

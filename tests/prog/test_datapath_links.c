@@ -236,6 +236,39 @@ static void test_tunnel_is_left_out(void **state)
 	assert_int_equal(inside("ip tuntap del dev tun9 mode tun"), 0);
 }
 
+static bool named(struct datapath *dp, __u32 ifindex)
+{
+	__u8 value;
+
+	return !bpf_map_lookup_elem(dp->maps.named_devices, &ifindex, &value);
+}
+
+/* What others have written there goes. Where all devices are meant, none is named. */
+static void test_named_devices(void **state)
+{
+	static const char *const names[] = { "lo", "veth0", "nowhere" };
+	const struct datapath_interfaces wanted = { .names = names, .n = 3 };
+	struct datapath *dp = *state;
+	const __u32 stranger = 12345;
+	__u32 ours;
+
+	assert_int_equal(inside("ip link add veth0 type veth peer name veth1"), 0);
+	done(datapath_links_sync(dp, &wanted, &error));
+	ours = ifindex_of("veth0");
+	assert_true(named(dp, 1) && named(dp, ours) && !named(dp, ifindex_of("veth1")));
+
+	assert_int_equal(bpf_map_update_elem(dp->maps.named_devices, &stranger, &(__u8){ 0 }, BPF_ANY), 0);
+	assert_int_equal(bpf_map_delete_elem(dp->maps.named_devices, &ours), 0);
+	done(datapath_links_sync(dp, &wanted, &error));
+	assert_true(named(dp, 1) && named(dp, ours) && !named(dp, stranger));
+
+	assert_int_equal(inside("ip link del veth0"), 0);
+	done(datapath_links_sync(dp, &wanted, &error));
+	assert_true(named(dp, 1) && !named(dp, ours));
+	sync_all(dp);
+	assert_false(named(dp, 1));
+}
+
 static void test_remove_takes_everything_off(void **state)
 {
 	struct datapath *dp = *state;
@@ -355,6 +388,7 @@ int main(void)
 		TEST(test_bridge_port_is_left_to_the_bridge),
 		TEST(test_macvlan_is_left_to_its_parent),
 		TEST(test_tunnel_is_left_out),
+		TEST(test_named_devices),
 		TEST(test_remove_takes_everything_off),
 		TEST(test_clsact),
 		TEST(test_conntrack_on_loopback),

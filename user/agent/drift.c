@@ -20,7 +20,7 @@ static struct datapath_changes drift_of(enum datapath_part part, const struct da
 {
 	struct datapath_changes drift = difference(&after->of[part], &before->of[part]);
 
-	if (part == DATAPATH_links || part == DATAPATH_asked_devices || part == DATAPATH_holds)
+	if (part == DATAPATH_links || part == DATAPATH_named_devices || part == DATAPATH_holds)
 		drift.added = drift.dropped = 0;
 	return drift;
 }

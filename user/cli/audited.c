@@ -10,12 +10,11 @@
 /* "-" is standard input. */
 static FILE *open_input(const char *name, struct error *err)
 {
-	bool is_stdin = !strcmp(name, "-");
-	FILE *file = is_stdin ? fdopen(STDIN_FILENO, "r") : fopen(name, "re");
+	FILE *file = strcmp(name, "-") ? fopen(name, "re") : fdopen(STDIN_FILENO, "r");
 
-	if (is_stdin && file)
-		cli_await_stdin();
-	if (!file)
+	if (file)
+		cli_await_input(name);
+	else
 		error_set(err, -errno, "%s: %s", name, strerror(errno));
 	return file;
 }

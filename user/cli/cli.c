@@ -267,13 +267,13 @@ void cli_say_waiting(void)
 	cli_progress("waiting for the agent");
 }
 
-#define STDIN_WAITING_MS 2000
+#define INPUT_WAITING_MS 2000
 
-void cli_await_stdin(void)
+void cli_await_input(const char *file)
 {
 	struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
 
-	if (!poll(&input, 1, STDIN_WAITING_MS))
+	if (!strcmp(file, "-") && !poll(&input, 1, INPUT_WAITING_MS))
 		cli_progress("waiting for what comes on standard input");
 }
 

@@ -118,8 +118,8 @@ int cli_fail(const struct error *err);
 void cli_progress(const char *text);
 /* The agent takes its time. */
 void cli_say_waiting(void);
-/* Says that standard input is waited for, where nothing comes for two seconds. */
-void cli_await_stdin(void);
+/* Says that standard input is waited for, if the file is that ("-") and nothing comes for two seconds. */
+void cli_await_input(const char *file);
 
 /* Asks the agent; takes over arguments. Returns the reply, or NULL after saying what went wrong. */
 json_t *cli_call(const char *command, json_t *arguments);

@@ -57,8 +57,8 @@ static bool add_all(struct known *known, const struct argp *argp)
 	return added;
 }
 
-/* argp would print it as it is. */
-static char *hidden_letter(int letter)
+/* As an option, if argp would print what nobody can read. */
+static char *unprintable_letter(int letter)
 {
 	char *text = NULL;
 
@@ -81,7 +81,7 @@ static char *first_unknown(const struct known *known, int argc, char **argv)
 	if (got != '?')
 		return NULL;
 	if (optopt)
-		return hidden_letter(optopt);
+		return unprintable_letter(optopt);
 	return strncmp(words[optind - 1], "--", 2) ? NULL : strndup(words[optind - 1], strcspn(words[optind - 1], "="));
 }
 

@@ -85,8 +85,7 @@ static void expect_large(const char *path)
 
 static int read_one(struct policy *policy, const char *path, struct error *err)
 {
-	if (!strcmp(path, "-"))
-		cli_await_stdin();
+	cli_await_input(path);
 	return policy_read(policy, path, err);
 }
 

@@ -97,10 +97,9 @@ static int take_recording(struct replay *replay, const struct replay_words *word
 	replay_each *each = words->each ? print_each : NULL;
 	CLEANUP_CLOSE int fd = -1;
 
-	if (!strcmp(words->recording, "-")) {
-		cli_await_stdin();
+	cli_await_input(words->recording);
+	if (!strcmp(words->recording, "-"))
 		return replay_recording(replay, STDIN_FILENO, words->recording, each, err);
-	}
 	fd = open(words->recording, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return error_set(err, -errno, "%s: %s", words->recording, strerror(errno));

@@ -49,7 +49,7 @@ struct weir_trace_record;
 	X(buckets)           \
 	X(answers)           \
 	X(refusals)          \
-	X(asked_devices)
+	X(named_devices)
 
 /*
  * What the agent keeps as it should be: its maps, and besides

@@ -102,34 +102,25 @@ static int attach_to(struct datapath *dp, struct datapath_link *link, struct err
 	return ret < 0 && ret != -ENODEV ? ret : 0;
 }
 
-static bool is_ours(const void *key, const void *value, const void *arg)
-{
-	(void)key;
-	(void)value;
-	(void)arg;
-	return true;
-}
-
 /* Whose packets are limited where devices were named; where none was, nobody asks. */
-static int asked_sync(struct datapath *dp, const struct device *devices, int n, const struct links_wanted *wanted)
+static int named_sync(struct datapath *dp, const struct device *devices, int n, const struct links_wanted *wanted)
 {
 	const struct map_range range = {
-		.part = DATAPATH_asked_devices,
-		.fd = dp->maps.asked_devices,
+		.part = DATAPATH_named_devices,
+		.fd = dp->maps.named_devices,
 		.key_size = sizeof(__u32),
 		.value_size = sizeof(__u8),
-		.ours = is_ours,
 	};
 	CLEANUP_FREE __u32 *keys = calloc(n + 1, sizeof(*keys));
 	CLEANUP_FREE __u8 *values = calloc(n + 1, sizeof(*values));
-	size_t n_asked = 0;
+	size_t n_named = 0;
 
 	if (!keys || !values)
 		return -ENOMEM;
 	for (int i = 0; i < n && wanted->names; i++)
-		if (links_asked(&devices[i], devices, n, wanted))
-			keys[n_asked++] = devices[i].ifindex;
-	return map_sync(dp, &range, &(struct map_entries){ keys, values, n_asked });
+		if (links_named(&devices[i], devices, n, wanted))
+			keys[n_named++] = devices[i].ifindex;
+	return map_sync(dp, &range, &(struct map_entries){ keys, values, n_named });
 }
 
 /* In the place of what was known of the devices before. */
@@ -159,9 +150,9 @@ static int sync_inside(void *arg)
 	links = choose(devices, n, call->wanted);
 	if (!links)
 		return error_set(call->err, -ENOMEM, "out of memory");
-	ret = asked_sync(dp, devices, n, call->wanted);
+	ret = named_sync(dp, devices, n, call->wanted);
 	if (ret)
-		datapath_map_failed(call->err, ret, "asked_devices");
+		datapath_map_failed(call->err, ret, "named_devices");
 	failed = detach_others(dp, links, n);
 	if (failed && !ret)
 		error_set(call->err, failed, "reading %s: %s", dp->dir, strerror(-failed));

@@ -146,7 +146,7 @@ static int look_at_all(const struct index *index, struct map_diff *diff)
 			const char *key = (char *)cursor.keys + i * range->key_size;
 			const char *there = (char *)cursor.values + i * range->value_size;
 
-			if (range->ours(key, there, range->arg))
+			if (!range->ours || range->ours(key, there, range->arg))
 				ret = look_at(index, key, there, value, diff);
 		}
 	}

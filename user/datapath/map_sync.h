@@ -5,12 +5,12 @@
 
 #include "datapath/private.h"
 
-/* The entries of a map that are to be brought in line: those of one server. */
+/* The entries of a map that are to be brought in line: those of one server, or all. */
 struct map_range {
 	enum datapath_part part;
 	int fd;
 	__u32 key_size, value_size;
-	map_test *ours; /* is this entry one of the range? */
+	map_test *ours; /* is this entry one of the range? NULL: each is */
 	const void *arg;
 	/* The value to write over `there`; NULL: `wanted`. An entry is right when it has that value already. */
 	void (*become)(const void *key, const void *there, const void *wanted, void *out);

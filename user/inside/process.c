@@ -51,6 +51,7 @@ static int read_inside(void *arg)
 	return nl ? socket_diag_listeners(nl, take_listener, arg) : -errno;
 }
 
+/* Of sockets' inodes, and of processes' numbers, which are positive. */
 static int compare(const void *a, const void *b)
 {
 	__u32 x = *(const __u32 *)a, y = *(const __u32 *)b;
@@ -186,42 +187,10 @@ static bool has_listener(pid_t id, const struct inside_listeners *listeners)
 	return found;
 }
 
-int inside_processes_find(const struct inside_listeners *listeners, struct inside_process *out, struct error *err)
-{
-	CLEANUP_PRIVILEGED struct privileged find = privilege_begin(PRIVILEGE_FIND);
-	CLEANUP_PRIVILEGED struct privileged read = privilege_begin(PRIVILEGE_READ);
-	DIR *dir = opendir("/proc");
-	struct dirent *entry;
-	int n = 0;
-
-	if (!dir)
-		return error_set(err, -errno, "reading /proc: %s", strerror(errno));
-	while (listeners->n && (entry = readdir(dir))) {
-		struct inside_process process = { .id = atoi(entry->d_name) };
-
-		if (!process.id || !has_listener(process.id, listeners) || inside_process_read(&process, NULL))
-			continue;
-		if (n < INSIDE_PROCESSES_MAX)
-			out[n] = process;
-		n++;
-	}
-	closedir(dir);
-	return n;
-}
-
-/* --- those that were not there before */
-
 void inside_present_clear(struct inside_present *present)
 {
 	free(present->ids);
 	*present = (struct inside_present){ 0 };
-}
-
-static int compare_ids(const void *a, const void *b)
-{
-	pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
-
-	return (x > y) - (x < y);
 }
 
 static int present_add(struct inside_present *present, pid_t id)
@@ -237,30 +206,52 @@ static int present_add(struct inside_present *present, pid_t id)
 
 static int present_read(struct inside_present *out)
 {
-	struct inside_present present = { 0 };
+	CLEANUP_PRESENT struct inside_present present = { 0 };
 	DIR *dir = opendir("/proc");
 	struct dirent *entry;
-	int ret = dir ? 0 : -errno;
+	int ret = 0;
 
+	if (!dir)
+		return -errno;
 	while (!ret && (entry = readdir(dir))) {
 		pid_t id = atoi(entry->d_name);
 
 		ret = id ? present_add(&present, id) : 0;
 	}
-	if (dir)
-		closedir(dir);
-	if (ret) {
-		inside_present_clear(&present);
+	closedir(dir);
+	if (ret)
 		return ret;
-	}
-	qsort(present.ids, present.n, sizeof(*present.ids), compare_ids);
+	if (present.n)
+		qsort(present.ids, present.n, sizeof(*present.ids), compare);
 	*out = present;
+	present = (struct inside_present){ 0 };
 	return 0;
+}
+
+int inside_processes_find(const struct inside_listeners *listeners, struct inside_process *out, struct error *err)
+{
+	CLEANUP_PRIVILEGED struct privileged find = privilege_begin(PRIVILEGE_FIND);
+	CLEANUP_PRIVILEGED struct privileged read = privilege_begin(PRIVILEGE_READ);
+	CLEANUP_PRESENT struct inside_present present = { 0 };
+	int ret = present_read(&present), n = 0;
+
+	if (ret)
+		return error_set(err, ret, "reading /proc: %s", strerror(-ret));
+	for (size_t i = 0; i < present.n && listeners->n; i++) {
+		struct inside_process process = { .id = present.ids[i] };
+
+		if (!has_listener(process.id, listeners) || inside_process_read(&process, NULL))
+			continue;
+		if (n < INSIDE_PROCESSES_MAX)
+			out[n] = process;
+		n++;
+	}
+	return n;
 }
 
 static bool was_present(const struct inside_present *before, pid_t id)
 {
-	return before->n && bsearch(&id, before->ids, before->n, sizeof(id), compare_ids);
+	return before->n && bsearch(&id, before->ids, before->n, sizeof(id), compare);
 }
 
 int inside_newcomer_listens(struct inside_present *present, const struct inside_listeners *listeners)

@@ -49,6 +49,7 @@ struct inside_present {
 };
 
 void inside_present_clear(struct inside_present *present);
+#define CLEANUP_PRESENT __attribute__((cleanup(inside_present_clear)))
 
 /*
  * Has a process one of these sockets that was not there when *present was read? *present is what is there now. To ask all processes takes

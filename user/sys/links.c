@@ -254,11 +254,11 @@ const char *links_left_out(const struct device *device, const struct device *dev
 	return NULL;
 }
 
-bool links_asked(const struct device *device, const struct device *devices, size_t n, const struct links_wanted *wanted)
+bool links_named(const struct device *device, const struct device *devices, size_t n, const struct links_wanted *wanted)
 {
-	bool asked = named(device, wanted);
+	bool is_named = named(device, wanted);
 
-	for (size_t i = 0; i < n && !asked && kind_is(device, "vrf"); i++)
-		asked = devices[i].master == device->ifindex && named(&devices[i], wanted);
-	return asked;
+	for (size_t i = 0; i < n && !is_named && kind_is(device, "vrf"); i++)
+		is_named = devices[i].master == device->ifindex && named(&devices[i], wanted);
+	return is_named;
 }

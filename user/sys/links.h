@@ -43,10 +43,10 @@ const char *links_left_out(const struct device *device, const struct device *dev
 			   const struct links_wanted *wanted);
 
 /*
- * Do packets that come by this device come by one of the wanted? Where a device belongs to a VRF, the kernel's sockets are told of the VRF
+ * Has a user named the device by which these packets come? Where a device belongs to a VRF, the kernel's sockets are told of the VRF
  * alone.
  */
-bool links_asked(const struct device *device, const struct device *devices, size_t n,
+bool links_named(const struct device *device, const struct device *devices, size_t n,
 		 const struct links_wanted *wanted);
 
 #endif

@@ -32,7 +32,7 @@
  *   conns       HASH            struct weir_flow         struct weir_conn      (conn.h)
  *   resting     HASH            struct weir_flow         struct weir_resting   (conn/rest.h) those of them that are idle
  *   body_servers ARRAY          server                   __u32 1: it has taken a body for requests (bpf/body_served.h)
- *   asked_devices HASH          __u32 ifindex            __u8                  those that servers with SOME_INTERFACES name
+ *   named_devices HASH          __u32 ifindex            __u8                  those that servers with SOME_INTERFACES name
  *   outgoing    LRU_HASH        struct weir_flow         __u32 number of the SYN   of connections that this host opens from a server's port
  *   finished    QUEUE                                    struct weir_finished  those of them that have ended
  *   table       ARRAY(1)        0                        struct weir_table     how many there are
@@ -82,7 +82,7 @@
 #define WEIR_MAX_WIDTHS 4096
 #define WEIR_MAX_NAMES 65536
 #define WEIR_MAX_OUTGOING 4096
-#define WEIR_MAX_ASKED_DEVICES 4096
+#define WEIR_MAX_NAMED_DEVICES 4096
 #define WEIR_DEFAULT_CONNS 262144
 #define WEIR_LINGERING_SHARE 8 /* of as many connections as there may be, one has room for a timer */
 #define WEIR_HOLDERS 65536
@@ -164,7 +164,7 @@ enum weir_server_flags {
 	WEIR_SERVER_DRY_RUN = 1 << 2,	       /* decided and counted, never shed */
 	WEIR_SERVER_DRAINING = 1 << 3,	       /* detached: only translated connections are still served */
 	WEIR_SERVER_CLOSING_LOOPBACK = 1 << 5, /* lesser mode: on loopback a 429 also closes its connection */
-	WEIR_SERVER_SOME_INTERFACES = 1 << 10, /* packets by others than `asked_devices` are not limited */
+	WEIR_SERVER_SOME_INTERFACES = 1 << 10, /* packets by others than `named_devices` are not limited */
 	WEIR_SERVER_FULL_REFUSES = 1 << 11, /* what finds no room in a table waits, or is refused, instead of passing */
 	WEIR_SERVER_PASS_AMBIGUOUS = 1 << 6, /* ambiguous requests go to it, instead of being rejected */
 	WEIR_SERVER_PACED = 1 << 7,	     /* what cannot be read waits on a device instead of being dropped */

@@ -153,7 +153,7 @@ static void test_names(void **state)
 	CHECK(cases, &want_none);
 }
 
-static void check_asked(const struct links_wanted *wanted, const bool *asked)
+static void check_named(const struct links_wanted *wanted, const bool *is_named)
 {
 	static const struct device devices[] = {
 		ETHER(.name = "eth0", .ifindex = 1, .master = 2),
@@ -165,20 +165,20 @@ static void check_asked(const struct links_wanted *wanted, const bool *asked)
 	const size_t n = sizeof(devices) / sizeof(*devices);
 
 	for (size_t i = 0; i < n; i++)
-		assert_int_equal(links_asked(&devices[i], devices, n, wanted), asked[i]);
+		assert_int_equal(links_named(&devices[i], devices, n, wanted), is_named[i]);
 }
 
-/* What no program can be on is asked for, too, and a VRF for its devices. A bridge sees its ports' packets under its own name. */
-static void test_asked(void **state)
+/* What no program can be on is named, too, and a VRF by its devices. A bridge sees its ports' packets under its own name. */
+static void test_named(void **state)
 {
 	static const char *const slave[] = { "eth0" }, *const port[] = { "eth1" }, *const tun[] = { "tun0" };
 
 	(void)state;
-	check_asked(&all, (const bool[]){ true, true, true, true, true });
-	check_asked(&(struct links_wanted){ slave, 1 }, (const bool[]){ true, true, false, false, false });
-	check_asked(&(struct links_wanted){ port, 1 }, (const bool[]){ false, false, true, false, false });
-	check_asked(&(struct links_wanted){ tun, 1 }, (const bool[]){ false, false, false, false, true });
-	check_asked(&(struct links_wanted){ tun, 0 }, (const bool[]){ false, false, false, false, false });
+	check_named(&all, (const bool[]){ true, true, true, true, true });
+	check_named(&(struct links_wanted){ slave, 1 }, (const bool[]){ true, true, false, false, false });
+	check_named(&(struct links_wanted){ port, 1 }, (const bool[]){ false, false, true, false, false });
+	check_named(&(struct links_wanted){ tun, 1 }, (const bool[]){ false, false, false, false, true });
+	check_named(&(struct links_wanted){ tun, 0 }, (const bool[]){ false, false, false, false, false });
 }
 
 /* No such thing exists, but a dump is not atomic. */
@@ -199,7 +199,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_plain),  cmocka_unit_test(test_masters), cmocka_unit_test(test_parents),
-		cmocka_unit_test(test_stacks), cmocka_unit_test(test_names),   cmocka_unit_test(test_asked),
+		cmocka_unit_test(test_stacks), cmocka_unit_test(test_names),   cmocka_unit_test(test_named),
 		cmocka_unit_test(test_circle),
 	};
 
