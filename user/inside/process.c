@@ -258,7 +258,7 @@ int inside_newcomer_listens(struct inside_present *present, const struct inside_
 {
 	CLEANUP_PRIVILEGED struct privileged find = privilege_begin(PRIVILEGE_FIND);
 	CLEANUP_PRIVILEGED struct privileged read = privilege_begin(PRIVILEGE_READ);
-	struct inside_present now;
+	struct inside_present now = { 0 };
 	bool listens = false;
 	int ret = present_read(&now);
 
