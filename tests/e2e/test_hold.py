@@ -266,8 +266,12 @@ def test_a_bpffs_that_is_read_only_takes_no_hold_off(world):
     held.limit(burst=3)
     run("mount", "-o", "remount,ro", world.bpffs)
     try:
-        hold = eventually(lambda: held.weir.server("web")["hold"]["why"] and held.weir.server("web")["hold"], "it is told")
-        assert hold["on"] and "is mounted read-only" in hold["why"]
+        def told_why():
+            """A look that was under way has found something that it could not write."""
+            said = held.weir.server("web")["hold"]
+            assert said["on"]
+            return "is mounted read-only" in (said["why"] or "") and said
+        hold = eventually(told_why, "it is told")
         told = f"TLS and other unreadable traffic is limited as before: {hold['why']}\n"
         assert f"web: {told}" in held.weir("status")
         assert f"warning: {told}" in held.weir.log() and "is not limited" not in held.weir.log()

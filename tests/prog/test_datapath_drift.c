@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* What is in the maps against what should be there: what differs is written and counted, and nothing else. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "datapath_fixture.h"
+#include "sys/cgroup.h"
 
 #define SLOT 3
 
@@ -254,6 +257,39 @@ static void test_no_descriptors(void **state)
 	assert_changes(dp, DATAPATH_pins, 0, 0, 0);
 }
 
+/* With room for no descriptor, for one, and so on. The hold stays on, whether or not the agent can look at it. */
+static void test_hold_without_descriptors(void **state)
+{
+	CLEANUP_FREE char *root = cgroup_root(), *cgroup = NULL;
+	struct datapath *dp = *state;
+	const char *cgroups[1];
+	struct rlimit usual;
+	int ret = -EMFILE;
+
+	if (!root)
+		skip();
+	assert_true(asprintf(&cgroup, "%s/weir-drift-%d", root, getpid()) > 0);
+	cgroups[0] = cgroup;
+	assert_int_equal(mkdir(cgroup, 0755), 0);
+	done(datapath_hold_sync(dp, cgroups, 1, &error));
+	assert_changes(dp, DATAPATH_holds, 2, 0, 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &usual), 0);
+	for (int room = 0; ret == -EMFILE && room < 16; room++) {
+		int next = dup(STDERR_FILENO);
+		struct rlimit few = { .rlim_cur = next + room, .rlim_max = usual.rlim_max };
+
+		close(next);
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+		ret = datapath_hold_sync(dp, cgroups, 1, &error);
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &usual), 0);
+		assert_true(datapath_hold_runs(dp, cgroups, 1));
+		assert_changes(dp, DATAPATH_holds, 2, 0, 0);
+	}
+	done(ret);
+	done(datapath_hold_sync(dp, NULL, 0, &error));
+	assert_int_equal(rmdir(cgroup), 0);
+}
+
 static void test_links_that_came_off(void **state)
 {
 	struct datapath *dp = *state;
@@ -314,6 +350,7 @@ int main(void)
 		TEST(test_rules_that_are_right),
 		TEST(test_shared),
 		TEST(test_no_descriptors),
+		TEST(test_hold_without_descriptors),
 		TEST(test_links_that_came_off),
 		TEST(test_bpffs_is_unmounted),
 	};

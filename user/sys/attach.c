@@ -101,6 +101,8 @@ static int tcx_add(const struct attach *a, __u32 ifindex, enum attach_direction 
 
 	link_path(path, a, ifindex, d);
 	pinned = bpf_obj_get(path);
+	if (pinned < 0 && pinned != -ENOENT)
+		return pinned; /* nobody can tell what is there */
 	if (pinned >= 0) {
 		close(pinned);
 		if (tcx_runs(a, ifindex, d))

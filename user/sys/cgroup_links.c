@@ -112,14 +112,19 @@ static int link_create(const struct cgroup_program *program, int cgroup_fd)
 	return bpf_link_create(program->fd, cgroup_fd, program->type, NULL);
 }
 
-/* A link that was detached is there, without a cgroup. */
-static bool link_runs(const char *path, int prog_fd, unsigned long long id)
+/*
+ * 1: it does. 0: it is not there, or was detached, and is without a cgroup. A negative errno: nobody can tell, as without a free descriptor,
+ * or on a bpffs that is read-only.
+ */
+static int link_runs(const char *path, int prog_fd, unsigned long long id)
 {
 	CLEANUP_CLOSE int fd = bpf_obj_get(path);
 	struct bpf_link_info info = {};
 	__u32 length = sizeof(info);
 
-	return fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &length) && info.cgroup.cgroup_id == id &&
+	if (fd < 0)
+		return fd == -ENOENT ? 0 : fd;
+	return !bpf_obj_get_info_by_fd(fd, &info, &length) && info.cgroup.cgroup_id == id &&
 	       info.prog_id == object_id(prog_fd);
 }
 
@@ -140,13 +145,15 @@ static int link_add(const char *dir, const struct cgroup_program *program, const
 	CLEANUP_CLOSE int link = -1;
 	char path[PATH_MAX];
 	struct stat st;
+	int runs;
 
 	if (fd < 0 || fstat(fd, &st))
 		return -errno;
 	*id = st.st_ino;
 	pins_path(path, dir, "link-%s-%llu", program->name, *id);
-	if (link_runs(path, program->fd, *id))
-		return 0;
+	runs = link_runs(path, program->fd, *id);
+	if (runs)
+		return runs < 0 ? runs : 0;
 	link_remove(path);
 	*(id_among(before->ids, before->n, *id) ? &changes->changed : &changes->added) += 1;
 	link = link_create(program, fd);
@@ -168,6 +175,7 @@ int cgroup_links_sync(const char *dir, struct cgroup_program *program, const cha
 	const struct cgroup_program before = *program;
 	struct visit visit = { .program = program, .changes = changes };
 	__u64 ids[WEIR_MAX_SERVERS];
+	bool all_known = true;
 	int ret = 0, failed;
 
 	if (n > WEIR_MAX_SERVERS)
@@ -181,11 +189,15 @@ int cgroup_links_sync(const char *dir, struct cgroup_program *program, const cha
 		if (is_served_by_another(cgroups, ids, n, i))
 			continue;
 		failed = link_add(dir, program, cgroups[i], &before, &id, changes);
+		all_known = all_known && id;
 		if (!id_among(program->ids, program->n, id))
 			program->ids[program->n++] = id;
 		if (failed && !ret)
 			ret = error_set(err, failed, "attaching to cgroup %s: %s", cgroups[i], strerror(-failed));
 	}
+	/* What belongs to a cgroup that could not be looked at is not taken off. */
+	if (!all_known)
+		return ret;
 	visit.err = ret ? NULL : err;
 	failed = each_link(dir, &visit, prune);
 	/* Where nothing is pinned any more there is nothing to take off. */
