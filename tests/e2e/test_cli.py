@@ -274,6 +274,16 @@ def test_a_file_that_never_ends(weir, command, status):
     assert weir.refused(command, "-f", "/proc/kmsg", status=status) == "weir: /proc/kmsg: it would have to be waited for"
 
 
+def test_lines_that_never_end(weir, tmp_path):
+    """A wrong file is refused before it has filled the memory."""
+    recording = tmp_path / "recording"
+    recording.touch()
+    assert weir.refused("events", "--recording", "/dev/zero").startswith(
+        "weir: /dev/zero:1: not a line of weir trace --json or weir events --json: it is longer than 1 MiB")
+    done = weir.run("events", "--recording", recording, "--audit-log", "/dev/zero")
+    assert done.returncode == 1 and "weir: /dev/zero:1: longer than 100 MiB" in done.stderr
+
+
 @pytest.mark.parametrize("words, said", [("attach web2 --in x", "is ambiguous"), ("apply -f --prnue -q", "invalid option"),
                                          ("limit set user --nothing-like-it", "unrecognized option")])
 def test_what_argp_tells(weir, words, said):

@@ -52,7 +52,7 @@ def test_audit_logs_that_are_none(world, serve, tmp_path):
     assert "No such file" in refused("events", "--audit-log", log)
     log.write_text("2026-11-20T13:14:15Z AUDIT: id=1\n")
     assert "is not an audit log of JSON lines: line 1: not JSON" in refused("events", "--audit-log", log)
-    assert "line 1: not a line of weir trace --json" in refused("events", "--recording", log)
+    assert f"{log}:1: not a line of weir trace --json" in refused("events", "--recording", log)
     for window in "0", "999us", "60001ms", "24h":
         assert "must be from 1ms to 1m" in refused("events", "--audit-log", log, "--audit-window", window, status=2)
     log.write_text("")

@@ -149,6 +149,8 @@ def test_words_that_are_wrong(world, site, tmp_path):
     assert "No such file" in refused("replay", "--policy", policy, recording)
     recording.write_text("{}\n")
     assert f"{recording}:1: " in refused("replay", "--policy", policy, recording)
+    assert "/dev/zero:1: not a line of weir trace --json: it is longer than 1 MiB" in refused(
+        "replay", "--policy", policy, "/dev/zero")
     trace = world.trace()
     site.client("alice").drive(2)
     requests = trace.end()

@@ -4,8 +4,10 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/next_line.h"
 #include "cli/requests.h"
 #include "join/join.h"
+#include "replay/recording.h"
 
 /* "-" is standard input. */
 static FILE *open_input(const char *name, struct error *err)
@@ -21,6 +23,8 @@ static FILE *open_input(const char *name, struct error *err)
 
 /* --- a recording */
 
+#define NO_LINE "not a line of weir trace --json or weir events --json"
+
 static bool is_refusal(json_t *request)
 {
 	const char *decision = cli_text(request, "decision");
@@ -35,7 +39,7 @@ static int take_recorded(const struct audited_words *words, struct join *join, j
 	int ret;
 
 	if (!json_is_object(request) || !*cli_text(request, "decision") || !*cli_text(request, "server"))
-		return error_set(err, -EINVAL, "not a line of weir trace --json or weir events --json");
+		return error_set(err, -EINVAL, NO_LINE);
 	if (words->server && strcmp(cli_text(request, "server"), words->server) != 0)
 		return 0;
 	ret = join_add(join, request, number, err);
@@ -45,25 +49,30 @@ static int take_recorded(const struct audited_words *words, struct join *join, j
 	return json_array_append(refusals, request) ? error_set(err, -ENOMEM, "out of memory") : 0;
 }
 
+static int unread(const char *name, size_t number, int why, struct error *err)
+{
+	if (why == -EFBIG)
+		return error_set(err, why, "%s:%zu: " NO_LINE ": " RECORDED_TOO_LONG, name, number);
+	return error_set(err, why, "%s: %s", name, strerror(-why));
+}
+
 static int read_recording(const struct audited_words *words, struct join *join, json_t *refusals, struct error *err)
 {
 	CLEANUP_FCLOSE FILE *file = open_input(words->recording, err);
 	CLEANUP_FREE char *line = NULL;
 	size_t room = 0, number = 0;
-	ssize_t length;
+	ssize_t length = 0;
 	int ret = file ? 0 : -ENOENT;
 
-	while (!ret && (length = getline(&line, &room, file)) >= 0) {
+	while (!ret && (length = next_line(file, RECORDED_LINE_MAX, &line, &room)) > 0) {
 		CLEANUP_JSON json_t *request = json_loadb(line, length, 0, NULL);
 		struct error why;
 
 		ret = take_recorded(words, join, request, ++number, refusals, &why);
 		if (ret)
-			error_set(err, ret, "%s: line %zu: %s", words->recording, number, why.text);
+			error_set(err, ret, "%s:%zu: %s", words->recording, number, why.text);
 	}
-	if (!ret && ferror(file))
-		ret = error_set(err, -errno, "%s: %s", words->recording, strerror(errno));
-	return ret;
+	return !ret && length < 0 ? unread(words->recording, number + 1, length, err) : ret;
 }
 
 static int take_kept(struct join *join, json_t *requests, struct error *err)

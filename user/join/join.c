@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/next_line.h"
 
 void join_clear(struct join *join)
 {
@@ -149,25 +150,32 @@ static int take_line(struct join *join, const char *line, size_t length, struct 
 	return 0;
 }
 
+static int unread(const char *name, __u64 number, int why, struct error *err)
+{
+	if (why == -EFBIG)
+		return error_set(
+			err, why,
+			"%s:%llu: longer than 100 MiB. If it is an entry of an audit log, leave out what it need not have: "
+			"jq -c 'del(.requestObject, .responseObject)' FILE | weir events --audit-log -",
+			name, number);
+	if (why == -ENOMEM)
+		return error_set(err, why, "out of memory");
+	return error_set(err, why, "%s: %s", name, strerror(-why));
+}
+
 int join_read(struct join *join, FILE *log, const char *name, struct error *err)
 {
 	CLEANUP_FREE char *line = NULL;
 	struct error first_bad;
 	size_t room = 0;
+	ssize_t length = 0;
 	__u64 n = 0;
 	int ret = 0;
 
-	for (; !ret; n++) {
-		ssize_t length = getline(&line, &room, log);
-
-		if (length < 0)
-			break;
+	for (; !ret && (length = next_line(log, JOIN_LINE_MAX, &line, &room)) > 0; n++)
 		ret = take_line(join, line, length, &first_bad);
-	}
-	if (ret)
-		return error_set(err, ret, "out of memory");
-	if (ferror(log))
-		return error_set(err, -EIO, "%s cannot be read", name);
+	if (ret || length < 0)
+		return unread(name, n + 1, ret ?: length, err);
 	if (n && join->bad_lines == n)
 		return error_set(err, -EINVAL, "%s is not an audit log of JSON lines: line 1: %s", name,
 				 first_bad.text);

@@ -10,6 +10,8 @@
 #include "join/asked.h"
 
 #define JOIN_REQUESTS_MAX 1000000
+/* Of an entry: kube-apiserver writes none that is larger than a file of its log, 100 MiB if nothing is said (--audit-log-maxsize). */
+#define JOIN_LINE_MAX (100U << 20)
 #define JOIN_SLACK_NS (5 * WEIR_NS_PER_MS) /* by which two readings of one clock may differ */
 
 struct join_request {

@@ -97,6 +97,14 @@ static int take_line(struct reading *r, struct replay_line *line, char *text, si
 	return ret;
 }
 
+static int unread(const struct reading *r, __u64 number, int why, struct error *err)
+{
+	if (why == -EFBIG)
+		return error_set(err, why, "%s:%llu: not a line of weir trace --json: " RECORDED_TOO_LONG, r->name,
+				 number);
+	return error_set(err, why, "%s: %s", r->name, strerror(-why));
+}
+
 /* Its next line. Only for the first one it waits: what is there is decided now. False: there is none. */
 static bool fill_line(struct reading *r, struct batch *batch)
 {
@@ -106,7 +114,7 @@ static bool fill_line(struct reading *r, struct batch *batch)
 	int got = lines_next(&batch->text, r->fd, !n, &text, &length);
 
 	if (got < 0)
-		batch->ret = error_set(&batch->err, got, "%s: %s", r->name, strerror(-got));
+		batch->ret = unread(r, batch->first + n, got, &batch->err);
 	if (got <= 0)
 		return false;
 	batch->ret = take_line(r, &batch->lines[n], text, length, slot_of(r, batch, n), &why);

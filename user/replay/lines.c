@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "replay/recording.h"
+
 #define READ_BYTES (32 << 10)
 
 static int reserve(struct lines *lines, size_t room)
@@ -86,9 +88,11 @@ int lines_next(struct lines *lines, int fd, bool wait, char **line, size_t *leng
 		const char *end = memchr(from + seen, '\n', lines->to - lines->from - seen);
 		int ret;
 
+		seen = end ? (size_t)(end - from) : lines->to - lines->from;
+		if (seen > RECORDED_LINE_MAX)
+			return -EFBIG;
 		if (end)
-			return take(lines, end - from, line, length);
-		seen = lines->to - lines->from;
+			return take(lines, seen, line, length);
 		if (lines->ended)
 			return seen ? take(lines, seen, line, length) : 0;
 		if (!wait)

@@ -16,7 +16,8 @@ struct lines {
 int lines_begin(struct lines *lines, struct lines *rest);
 
 /*
- * The next line, without its end, with a 0 behind it. wait: reads until there is one. 1; 0: none is there (yet); or a negative errno.
+ * The next line, without its end, with a 0 behind it. wait: reads until there is one. 1; 0: none is there (yet); or a negative errno:
+ * -EFBIG: it has more than RECORDED_LINE_MAX bytes.
  * The text stays where it is until lines_begin(), if nothing was waited for since.
  */
 int lines_next(struct lines *lines, int fd, bool wait, char **line, size_t *length);

@@ -12,6 +12,10 @@
 
 #include "base/error.h"
 
+/* No line is longer: the names of 127 groups, of up to 1024 bytes each, are the most of it. */
+#define RECORDED_LINE_MAX (1U << 20)
+#define RECORDED_TOO_LONG "it is longer than 1 MiB. Name a file that weir trace --json has written"
+
 /* What a line does not say, and what is taken instead. */
 enum recorded_missing {
 	RECORDED_NO_TARGET,  /* GET / */

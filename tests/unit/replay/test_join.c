@@ -297,6 +297,19 @@ static void no_audit_log(void **state)
 	fclose(log);
 }
 
+/* As that of /dev/zero: it is not read for ever, and it is said what to do. */
+static void a_line_that_never_ends(void **state)
+{
+	FILE *log = fopen("/dev/zero", "re");
+
+	(void)state;
+	assert_non_null(log);
+	assert_int_equal(join_read(&join, log, "audit.log", &err), -EFBIG);
+	assert_non_null(strstr(err.text, "audit.log:1: longer than 100 MiB"));
+	assert_non_null(strstr(err.text, "jq -c 'del(.requestObject, .responseObject)'"));
+	fclose(log);
+}
+
 /* Of a long log only what may have come with some request is kept. */
 static void a_long_log(void **state)
 {
@@ -328,6 +341,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(stages, setup, teardown),
 		cmocka_unit_test_setup_teardown(bad_lines, setup, teardown),
 		cmocka_unit_test_setup_teardown(no_audit_log, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_line_that_never_ends, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_long_log, setup, teardown),
 	};
 

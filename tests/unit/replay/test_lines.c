@@ -3,6 +3,7 @@
 #include "replay/lines.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +13,8 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+
+#include "replay/recording.h"
 
 #define LONG (100 << 10) /* more than a read takes */
 
@@ -90,6 +93,57 @@ static void test_a_line_is_as_long_as_it_is(void **state)
 	free(text);
 }
 
+static void expect_length(size_t length, int wanted)
+{
+	char path[] = "/tmp/test-lines-XXXXXX", *text = calloc(1, length + 2), *line = NULL;
+	struct lines lines = { 0 }, none = { 0 };
+	int fd = mkstemp(path);
+	size_t n = 0;
+
+	assert_non_null(text);
+	memset(text, 'x', length);
+	unlink(path);
+	for (int ended = 0; ended < 2; ended++) {
+		text[length] = ended ? '\n' : 0;
+		assert_int_equal(ftruncate(fd, 0), 0);
+		assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+		put(fd, text);
+		assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+		assert_int_equal(lines_begin(&lines, &none), 0);
+		assert_int_equal(lines_next(&lines, fd, true, &line, &n), wanted);
+		assert_int_equal(n, wanted == 1 ? length : 0);
+		n = 0;
+	}
+	close(fd);
+	lines_free(&lines);
+	free(text);
+}
+
+static void test_no_line_is_longer_than_a_recorder_writes(void **state)
+{
+	(void)state;
+	expect_length(RECORDED_LINE_MAX - 1, 1);
+	expect_length(RECORDED_LINE_MAX, 1);
+	expect_length(RECORDED_LINE_MAX + 1, -EFBIG);
+	expect_length(3 * RECORDED_LINE_MAX, -EFBIG);
+}
+
+static void test_a_line_that_never_ends_is_given_up(void **state)
+{
+	int fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+	struct lines lines = { 0 }, none = { 0 };
+	char *line = NULL;
+	size_t length;
+
+	(void)state;
+	assert_int_equal(fd < 0, 0);
+	assert_int_equal(lines_begin(&lines, &none), 0);
+	assert_int_equal(lines_next(&lines, fd, true, &line, &length), -EFBIG);
+	assert_int_equal(lines.to < 2 * RECORDED_LINE_MAX, 1);
+	close(fd);
+	lines_free(&lines);
+}
+
 static void test_what_cannot_be_read_is_an_error(void **state)
 {
 	struct lines lines = { 0 }, none = { 0 };
@@ -108,6 +162,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_is_there_is_taken_without_waiting),
 		cmocka_unit_test(test_a_line_is_as_long_as_it_is),
+		cmocka_unit_test(test_no_line_is_longer_than_a_recorder_writes),
+		cmocka_unit_test(test_a_line_that_never_ends_is_given_up),
 		cmocka_unit_test(test_what_cannot_be_read_is_an_error),
 	};
 
