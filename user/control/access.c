@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 #include "control/access.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <grp.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -19,7 +19,7 @@ int access_group_parse(const char *text, struct access_group *out, struct error 
 	__u64 id;
 	int ret;
 
-	if (isdigit((unsigned char)*text)) {
+	if (*text && !text[strspn(text, "0123456789")]) {
 		ret = parse_number(text, UINT32_MAX - 1, &id, err); /* the last one means none */
 		if (ret)
 			return ret;
@@ -28,7 +28,9 @@ int access_group_parse(const char *text, struct access_group *out, struct error 
 	}
 	group = getgrnam(text);
 	if (!group)
-		return error_set(err, -EINVAL, "there is no group \"%s\" on this machine", text);
+		return error_set(err, -EINVAL,
+				 "there is no group \"%s\" on this machine: a group is a name, or a number like 100",
+				 text);
 	*out = (struct access_group){ text, group->gr_gid };
 	return 0;
 }

@@ -164,6 +164,7 @@ static void many_groups(void **state)
 
 static void group_names(void **state)
 {
+	static const char *const neither[] = { "4x", "1e3", "0x10", "-1", "no-such-group" };
 	struct access_group group = { 0 };
 	struct error err;
 
@@ -174,7 +175,10 @@ static void group_names(void **state)
 	assert_int_equal(access_group_parse("4294967294", &group, &err), 0);
 	assert_int_equal(group.id, 4294967294U);
 	assert_int_equal(access_group_parse("4294967295", &group, &err), -EINVAL);
-	assert_int_equal(access_group_parse("4x", &group, &err), -EINVAL);
+	for (size_t i = 0; i < sizeof(neither) / sizeof(*neither); i++) {
+		assert_int_equal(access_group_parse(neither[i], &group, &err), -EINVAL);
+		assert_non_null(strstr(err.text, "\" on this machine: a group is a name, or a number like 100"));
+	}
 	assert_int_equal(access_group_parse("", &group, &err), -EINVAL);
 	assert_int_equal(access_group_parse("no-such-group", &group, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "\"no-such-group\""));
