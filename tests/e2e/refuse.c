@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * For LD_PRELOAD: a kernel that refuses the BPF program whose name is WEIR_TEST_REFUSE, as one does that cannot follow it.
+ * For LD_PRELOAD: a kernel that refuses the BPF program whose name is WEIR_TEST_REFUSE, as one does that cannot follow it; or that takes
+ * WEIR_TEST_SLOW seconds for the first one that it checks, as on a slow machine.
  * libbpf makes its system calls by syscall().
  */
 #include <dlfcn.h>
 #include <errno.h>
 #include <linux/bpf.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 static const char last_words[] = "0: R1=ctx() R10=fp0\n41: (71) r2 = *(u8 *)(r1 +0)\nR1 has been made up\n"
 				 "processed 42 insns (limit 1000000) max_states_per_insn 0 total_states 0\n";
@@ -24,6 +27,17 @@ static long refuse(const union bpf_attr *attr)
 	return -1;
 }
 
+/* In the thread that loads; others go on. */
+static void take_time(void)
+{
+	const char *seconds = getenv("WEIR_TEST_SLOW");
+	static bool taken;
+
+	if (seconds && !taken)
+		sleep(atoi(seconds));
+	taken = true;
+}
+
 long syscall(long number, ...)
 {
 	long (*real)(long, ...) = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall"), a[6];
@@ -34,6 +48,8 @@ long syscall(long number, ...)
 	for (int i = 0; i < 6; i++)
 		a[i] = va_arg(args, long);
 	va_end(args);
+	if (number == SYS_bpf && a[0] == BPF_PROG_LOAD)
+		take_time();
 	if (number == SYS_bpf && a[0] == BPF_PROG_LOAD && name) {
 		const union bpf_attr *attr = (const union bpf_attr *)a[1];
 

@@ -284,6 +284,17 @@ def test_lines_that_never_end(weir, tmp_path):
     assert done.returncode == 1 and "weir: /dev/zero:1: longer than 100 MiB" in done.stderr
 
 
+def test_an_audit_log_that_takes_long(weir, tmp_path):
+    recording, log = tmp_path / "recording", tmp_path / "audit.log"
+    recording.touch()
+    os.mkfifo(log)
+    process = subprocess.Popen(weir.command("events", "--recording", recording, "--audit-log", log), env=weir.environment(),
+                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    with log.open("w"):
+        assert process.stderr.readline() == "weir: reading the audit log ...\n"
+    assert process.communicate(timeout=PATIENCE_S)[1] == "" and process.returncode == 0
+
+
 @pytest.mark.parametrize("words, said", [("attach web2 --in x", "is ambiguous"), ("apply -f --prnue -q", "invalid option"),
                                          ("limit set user --nothing-like-it", "unrecognized option")])
 def test_what_argp_tells(weir, words, said):

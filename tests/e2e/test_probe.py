@@ -152,6 +152,14 @@ def test_without_root(world):
     assert "root" in [fact["why"] for fact in said["facts"] if fact["probe"] == "programs"][0]
 
 
+def test_a_slow_kernel(world):
+    """Whoever waits for longer than two seconds is told for what, on stderr alone."""
+    world.weir.preload("refuse.c", WEIR_TEST_SLOW="4")
+    done = subprocess.run(world.weir.command("probe", "--json"), env=world.weir.environment(), capture_output=True, text=True)
+    assert done.stderr == "weir: trying programs in the kernel ...\n"
+    assert facts(json.loads(done.stdout))["programs"] == "yes"
+
+
 def test_usage(world):
     assert world.weir.run("probe", "web").returncode == 2
     assert "no-such-namespace" in world.weir.refused("probe", "--netns", "no-such-namespace")

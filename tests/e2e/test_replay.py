@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """`weir replay`: a policy decides a recording as it has decided the run itself, and another one as it would have."""
 import json
+import shutil
 import subprocess
 import time
 
@@ -156,6 +157,17 @@ def test_words_that_are_wrong(world, site, tmp_path):
     requests = trace.end()
     requests[1]["monotonic_ns"] -= 60 * 10**9
     assert f"{recording}:2: it came before" in refused("replay", "--policy", policy, save(recording, requests))
+
+
+def test_a_slow_kernel(world, tmp_path):
+    policy, recording = tmp_path / "policy.yaml", tmp_path / "run"
+    policy.write_text(POLICY % (1, 3))
+    recording.touch()
+    world.weir.preload("refuse.c", WEIR_TEST_SLOW="4")
+    done = subprocess.run(world.weir.command("replay", "--policy", policy, recording), env=world.weir.environment(),
+                          capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "weir: loading programs into the kernel ...\n")
+    assert done.stdout.startswith("0 requests in 0.0 s")
 
 
 def test_a_pipe_is_answered_as_it_comes(world, site, tmp_path):

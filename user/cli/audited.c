@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "base/next_line.h"
 #include "cli/requests.h"
+#include "cli/slow.h"
 #include "join/join.h"
 #include "replay/recording.h"
 
@@ -99,8 +100,11 @@ FILE *audited_open(const struct audited_words *words, struct error *err)
 
 static int read_log(struct join *join, FILE *log, const char *name, struct error *err)
 {
-	int ret = join_read(join, log, name, err);
+	CLEANUP_SLOW struct slow slow;
+	int ret;
 
+	slow_begin(&slow, "reading the audit log");
+	ret = join_read(join, log, name, err);
 	if (!ret)
 		join_match(join);
 	return ret;

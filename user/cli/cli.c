@@ -10,6 +10,7 @@
 #include "base/duration.h"
 #include "base/rate.h"
 #include "cli/cli.h"
+#include "cli/slow.h"
 #include "control/control.h"
 #include "model/parse.h"
 #include "saved/lock.h"
@@ -267,13 +268,11 @@ void cli_say_waiting(void)
 	cli_progress("waiting for the agent");
 }
 
-#define INPUT_WAITING_MS 2000
-
 void cli_await_input(const char *file)
 {
 	struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
 
-	if (!strcmp(file, "-") && !poll(&input, 1, INPUT_WAITING_MS))
+	if (!strcmp(file, "-") && !poll(&input, 1, SLOW_MS))
 		cli_progress("waiting for what comes on standard input");
 }
 

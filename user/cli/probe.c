@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "cli/cli.h"
+#include "cli/slow.h"
 #include "probe/read.h"
 #include "sys/netns.h"
 
@@ -169,6 +170,15 @@ static bool all_full(const struct probe *probe)
 	return true;
 }
 
+static void find_out(struct probe *probe, int netns_fd)
+{
+	CLEANUP_SLOW struct slow slow;
+
+	slow_begin(&slow, "trying programs in the kernel");
+	probe_read(probe, netns_fd, cli.pin_dir);
+	probe_programs(probe);
+}
+
 static int probe_kernel(const char *netns)
 {
 	CLEANUP_JSON json_t *result = NULL, *devices = NULL;
@@ -182,8 +192,7 @@ static int probe_kernel(const char *netns)
 		return cli_fail(&err);
 	if (probe_devices(netns || !geteuid() ? fd : -1, &devices, &err))
 		return cli_fail(&err);
-	probe_read(&probe, fd, cli.pin_dir);
-	probe_programs(&probe);
+	find_out(&probe, fd);
 	result = probe_to_json(&probe);
 	json_object_set(result, "devices", devices);
 	ret = cli_print(result, print_probe);

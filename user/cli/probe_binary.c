@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "cli/cli.h"
+#include "cli/slow.h"
 #include "golang/show.h"
 
 static void finding_row(struct table *table, json_t *finding)
@@ -83,6 +84,14 @@ static bool is_seen(json_t *found)
 	return false;
 }
 
+static int look_into(int fd, struct golang **go, struct error *err)
+{
+	CLEANUP_SLOW struct slow slow;
+
+	slow_begin(&slow, "reading the binary");
+	return golang_open(fd, go, err);
+}
+
 int cli_probe_binary(const char *path)
 {
 	CLEANUP_JSON json_t *result = NULL;
@@ -95,7 +104,7 @@ int cli_probe_binary(const char *path)
 		error_set(&err, -errno, "%s: %s", path, strerror(errno));
 		return cli_fail(&err);
 	}
-	if (golang_open(fd, &go, &why)) {
+	if (look_into(fd, &go, &why)) {
 		error_set(&err, -ENOEXEC, "%.200s: %.300s", path, why.text);
 		return cli_fail(&err);
 	}

@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "cli/policy.h"
+#include "cli/slow.h"
 #include "metrics/metrics.h"
 #include "model/parse.h"
 #include "replay/replay.h"
@@ -92,18 +93,33 @@ static int print_each(json_t *line, const struct replayed *replayed)
 	return output_json_line(stdout, line);
 }
 
+static int open_programs(struct replay **replay, const struct policy *policy, struct error *err)
+{
+	CLEANUP_SLOW struct slow slow;
+
+	slow_begin(&slow, "loading programs into the kernel");
+	return replay_open(replay, policy, err);
+}
+
+static int take_all(struct replay *replay, const struct replay_words *words, int fd, struct error *err)
+{
+	CLEANUP_SLOW struct slow slow;
+
+	slow_begin(&slow, "replaying the recording");
+	return replay_recording(replay, fd, words->recording, words->each ? print_each : NULL, err);
+}
+
 static int take_recording(struct replay *replay, const struct replay_words *words, struct error *err)
 {
-	replay_each *each = words->each ? print_each : NULL;
 	CLEANUP_CLOSE int fd = -1;
 
 	cli_await_input(words->recording);
 	if (!strcmp(words->recording, "-"))
-		return replay_recording(replay, STDIN_FILENO, words->recording, each, err);
+		return take_all(replay, words, STDIN_FILENO, err);
 	fd = open(words->recording, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return error_set(err, -errno, "%s: %s", words->recording, strerror(errno));
-	return replay_recording(replay, fd, words->recording, each, err);
+	return take_all(replay, words, fd, err);
 }
 
 /* --- what is printed */
@@ -199,7 +215,7 @@ static int run(const struct replay_words *words, struct error *err)
 
 	if (policy_load(&words->policy, &policy))
 		return 1;
-	ret = replay_open(&replay, &policy, err) ?: take_recording(replay, words, err);
+	ret = open_programs(&replay, &policy, err) ?: take_recording(replay, words, err);
 	if (ret)
 		return cli_fail(err);
 	result = replay_result(replay, words->top);

@@ -17,7 +17,8 @@ WITHOUT_INSIDE = BUILD / "without-inside/weir"  # INSIDE=0
 DECISIONS = ("passed", "shed", "exempt", "dry_run_shed", "rejected", "dry_run_rejected")
 SAMPLE = re.compile(r'(\w+)(?:\{(.*)\})? (\S+)')
 WITHOUT_CGROUP2 = ("unshare", "--mount", "sh", "-c", 'umount --all --types cgroup2 && exec "$@"', "sh")
-WAITING = re.compile(r"^weir: waiting for the agent.* \.\.\.\n", re.MULTILINE)
+WAITING = re.compile(r"^weir: (waiting for the agent.*|loading programs into the kernel|trying programs in the kernel|replaying the recording"
+                     r"|reading the (binary|audit log)) \.\.\.\n", re.MULTILINE)
 LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 
 
