@@ -170,6 +170,18 @@ def test_a_slow_kernel(world, tmp_path):
     assert done.stdout.startswith("0 requests in 0.0 s")
 
 
+def test_without_root(world, tmp_path):
+    """One line, and none of the words of the library that loads programs."""
+    if not shutil.which("setpriv"):
+        pytest.skip("there is no setpriv")
+    words = world.weir.command("replay", "--policy", "-", "/dev/null")
+    done = subprocess.run(["setpriv", "--reuid=65534", "--clear-groups", *words], input=POLICY % (1, 3), capture_output=True,
+                          text=True)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == ("weir: the kernel refuses bpf(): weir needs root of the machine itself (CAP_BPF, CAP_NET_ADMIN), and no seccomp "
+                           "filter that forbids it\n")
+
+
 def test_a_pipe_is_answered_as_it_comes(world, site, tmp_path):
     """Line by line, while more than one batch of them is still to come; and a bad line says which one it is."""
     policy, recording = tmp_path / "policy.yaml", tmp_path / "run"

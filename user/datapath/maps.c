@@ -260,9 +260,11 @@ int datapath_load_failed(int code, struct error *err)
 	const char *program = libbpf_log_refused(), *why = libbpf_log_verifier();
 	struct utsname kernel;
 
-	if (code == -EPERM)
-		return error_set(err, code, "the kernel refuses bpf(): weir needs root (CAP_BPF, CAP_NET_ADMIN): %s",
-				 libbpf_log_failure());
+	if (code == -EPERM && !*why)
+		return error_set(
+			err, code,
+			"the kernel refuses bpf(): weir needs root of the machine itself (CAP_BPF, CAP_NET_ADMIN), and no "
+			"seccomp filter that forbids it");
 	if (code == -EMFILE)
 		return error_set(
 			err, code,
