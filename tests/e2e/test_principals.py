@@ -143,9 +143,24 @@ def test_attach_needs_good_files(world):
     path = write(world.directory / "bad.csv", "10.0.0.0/8,alice", "ten,bob")
     assert f"{path}:2:1: " in world.weir.refused("attach", "web", "--port", port, "--address-file", path)
     assert "No such file" in world.weir.refused("attach", "web", "--port", port, "--token-file", "/nowhere")
+    assert "/proc/self/mem" in world.weir.refused("attach", "web", "--port", port, "--token-file", "/proc/self/mem")
     assert "columns" in world.weir.refused("attach", "web", "--port", port, "--address", "10.0.0.0/8", status=2)
     assert world.weir.servers() == []
     assert list(world.weir.pins.glob("net-*")) == []
+
+
+def test_tokens_of_nobody(world):
+    """There may be none yet, or a script has written the file and failed: it is done, and said."""
+    path = world.directory / "tokens.csv"
+    path.touch(0o600)
+    site = world.site()
+    done = site.weir.run("attach", "web", "--port", site.server.port, "--netns", site.place.server_ns.path, "--token-file", path)
+    warning = f"the token file {path} has no tokens: no user is known by one"
+    assert (done.returncode, done.stderr) == (0, f"weir: warning: {warning}\n")
+    assert site.status()["warning"] == warning
+    tokens(world)
+    site.weir("reload")
+    assert "no tokens" not in site.weir("status")
 
 
 def test_files_are_read_again_by_the_next_agent(world):

@@ -53,7 +53,7 @@ static int check_new(struct agent *agent, struct server *server, struct error *e
 	if (!ret)
 		ret = state_check(&agent->state, server, err) ?: state_check_room(&agent->state, server, err);
 	if (!ret)
-		ret = server_check_hooks(agent, fd, server, err);
+		ret = server_check_hooks(agent, fd, server, err) ?: identity_check(agent, server, err);
 	return ret ?: net_clear_leftovers(agent, fd, server->netns_cookie, err);
 }
 

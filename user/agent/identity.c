@@ -40,15 +40,13 @@ static int read_files(const struct net *net, const struct server *server, struct
 }
 
 /* The maps are those of all servers of the namespace. */
-static int check_room(const struct agent *agent, int slot, const struct identity_read *read, struct error *err)
+static int check_room(const struct agent *agent, const struct server *server, size_t tokens, size_t addresses,
+		      struct error *err)
 {
-	const struct server *server = agent->state.servers[slot];
-	size_t tokens = read->n_tokens, addresses = read->n_addresses;
-
 	for (int i = 0; i < WEIR_MAX_SERVERS; i++) {
 		const struct server *other = agent->state.servers[i];
 
-		if (i == slot || !other || other->netns_cookie != server->netns_cookie)
+		if (!other || other == server || other->netns_cookie != server->netns_cookie)
 			continue;
 		tokens += agent->servers[i].read.n_tokens;
 		addresses += agent->servers[i].read.n_addresses;
@@ -74,9 +72,9 @@ static int load(struct agent *agent, int slot, struct error *err)
 	const struct server *server = agent->state.servers[slot];
 	struct net *net = server_net(agent, server);
 	struct identity_read read = { 0 };
-	int ret = read_files(net, server, &read, err)	      ?:
-			  check_room(agent, slot, &read, err) ?:
-								put_in_force(net, slot, &read, err);
+	int ret = read_files(net, server, &read, err)					  ?:
+			  check_room(agent, server, read.n_tokens, read.n_addresses, err) ?:
+			  put_in_force(net, slot, &read, err);
 
 	if (ret) {
 		read_clear(&read);
@@ -85,6 +83,22 @@ static int load(struct agent *agent, int slot, struct error *err)
 	identity_forget(agent, slot);
 	agent->servers[slot].read = read;
 	return 0;
+}
+
+static int size_up(struct agent *agent, const struct server *server, size_t *tokens, size_t *addresses,
+		   struct error *err)
+{
+	CLEANUP_RETAKE struct agent *released = agent_release(agent);
+
+	return identity_size(&server->identity, tokens, addresses, err);
+}
+
+int identity_check(struct agent *agent, const struct server *server, struct error *err)
+{
+	size_t tokens, addresses;
+	int ret = size_up(agent, server, &tokens, &addresses, err);
+
+	return ret ?: check_room(agent, server, tokens, addresses, err);
 }
 
 int identity_sync(struct net *net, int slot, struct error *err)
@@ -101,19 +115,31 @@ static bool is_open(struct agent *agent, const char *path)
 	return secret_is_open(path);
 }
 
-/* Said once, and again when it was mended meanwhile. */
-static void check_secrecy(struct agent *agent, const struct server *server, struct error *warning)
+static bool has_no_token(const struct agent *agent, int slot)
 {
+	return agent->state.servers[slot]->identity.token_file && agent->servers[slot].read.done &&
+	       !agent->servers[slot].read.n_tokens;
+}
+
+/* Said once, and again when it was mended meanwhile. */
+static void warn_of_tokens(struct agent *agent, int slot)
+{
+	const struct server *server = agent->state.servers[slot];
+	struct error *warning = &agent->servers[slot].warning, before = *warning;
 	const char *path = server->identity.token_file;
-	struct error before = *warning;
-	bool open = path && is_open(agent, path);
 
 	warning->text[0] = '\0';
-	if (!open)
-		return;
-	error_set(warning, 0, "the token file %s is readable by others than its owner: chmod 600", path);
-	if (strcmp(warning->text, before.text) != 0)
+	if (has_no_token(agent, slot))
+		error_set(warning, 0, "the token file %s has no tokens: no user is known by one", path);
+	else if (path && is_open(agent, path))
+		error_set(warning, 0, "the token file %s is readable by others than its owner: chmod 600", path);
+	if (warning->text[0] && strcmp(warning->text, before.text) != 0)
 		log_warning("server \"%s\": %s", server->name, warning->text);
+}
+
+const char *identity_tokenless(const struct agent *agent, int slot)
+{
+	return has_no_token(agent, slot) ? agent->servers[slot].warning.text : NULL;
 }
 
 int identity_load(struct agent *agent, int slot, struct identity_count *count, struct error *err)
@@ -122,7 +148,7 @@ int identity_load(struct agent *agent, int slot, struct identity_count *count, s
 	int ret = load(agent, slot, &why);
 
 	agent->servers[slot].identity_err = why;
-	check_secrecy(agent, agent->state.servers[slot], &agent->servers[slot].warning);
+	warn_of_tokens(agent, slot);
 	if (ret)
 		return error_set(err, ret, "%s", why.text);
 	*count = (struct identity_count){ agent->servers[slot].read.n_tokens, agent->servers[slot].read.n_addresses };

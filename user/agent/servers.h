@@ -80,6 +80,10 @@ struct identity_count {
 	int tokens, addresses;
 };
 int identity_load(struct agent *agent, int slot, struct identity_count *count, struct error *err);
+/* Could a new server's files be put in force? Nothing is. */
+int identity_check(struct agent *agent, const struct server *server, struct error *err);
+/* What is said of a file of tokens that has none, once it was read; NULL: it has some, or there is no file. */
+const char *identity_tokenless(const struct agent *agent, int slot);
 /* What was read last, once more. */
 int identity_sync(struct net *net, int slot, struct error *err);
 void identity_forget(struct agent *agent, int slot);

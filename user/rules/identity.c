@@ -305,18 +305,48 @@ int identity_tokens(const struct identity_settings *settings, const struct datap
 	return c.n;
 }
 
+static int each_address(const struct identity_settings *settings, address_each *each, void *context, struct error *err)
+{
+	int ret = settings->address_file ? address_file_read(settings->address_file, each, context, err) : 0;
+
+	for (size_t i = 0; i < settings->addresses.n && !ret; i++)
+		ret = address_text_read(settings->addresses.items[i], each, context, err);
+	return ret;
+}
+
 int identity_addresses(const struct identity_settings *settings, const struct datapath *dp,
 		       struct datapath_address **out, struct error *err)
 {
 	struct collection c = { .settings = settings, .dp = dp };
-	int ret = settings->address_file ? address_file_read(settings->address_file, take_address, &c, err) : 0;
+	int ret = each_address(settings, take_address, &c, err);
 
-	for (size_t i = 0; i < settings->addresses.n && !ret; i++)
-		ret = address_text_read(settings->addresses.items[i], take_address, &c, err);
 	if (ret) {
 		free(c.items);
 		return ret;
 	}
 	*out = c.items;
 	return c.n;
+}
+
+static int count_token(const struct token_row *row, void *context)
+{
+	(void)row;
+	++*(size_t *)context;
+	return 0;
+}
+
+static int count_address(const struct address_row *row, void *context)
+{
+	(void)row;
+	++*(size_t *)context;
+	return 0;
+}
+
+int identity_size(const struct identity_settings *settings, size_t *tokens, size_t *addresses, struct error *err)
+{
+	int ret;
+
+	*tokens = *addresses = 0;
+	ret = settings->token_file ? token_file_read(settings->token_file, count_token, tokens, err) : 0;
+	return ret ?: each_address(settings, count_address, addresses, err);
 }

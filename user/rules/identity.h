@@ -36,5 +36,7 @@ int identity_tokens(const struct identity_settings *settings, const struct datap
 		    struct error *err);
 int identity_addresses(const struct identity_settings *settings, const struct datapath *dp,
 		       struct datapath_address **out, struct error *err);
+/* As these two, where there is nothing in the kernel yet: how many there are. */
+int identity_size(const struct identity_settings *settings, size_t *tokens, size_t *addresses, struct error *err);
 
 #endif

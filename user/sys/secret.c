@@ -29,7 +29,23 @@ static int open_any(const char *path)
 	return open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 }
 
-/* The file may grow meanwhile: what fits is read. */
+/*
+ * A byte more than its size would be one of a file that grows meanwhile, the last line of which may be half of one; or of a file of /proc,
+ * which says that it has none.
+ */
+static int read_whole(int fd, struct secret *secret, off_t size, const char *path, struct error *err)
+{
+	int ret = read_all(fd, secret, size + 1);
+
+	if (ret)
+		return error_set(err, ret, "%s: %s", path, strerror(-ret));
+	if (secret->length <= (size_t)size)
+		return 0;
+	return error_set(err, -EAGAIN,
+			 "%s: has more than the %lld bytes of its size: it is being written, or is no file of text",
+			 path, (long long)size);
+}
+
 int secret_read(const char *path, struct secret *out, struct error *err)
 {
 	CLEANUP_CLOSE int fd = open_any(path);
@@ -43,16 +59,16 @@ int secret_read(const char *path, struct secret *out, struct error *err)
 		return error_set(err, -EINVAL, "%s: is not a file", path);
 	if (st.st_size > SECRET_MAX)
 		return error_set(err, -EFBIG, "%s: is larger than %u MiB", path, SECRET_MAX >> 20);
-	secret.text = mmap(NULL, st.st_size + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	secret.text = mmap(NULL, st.st_size + 2, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (secret.text == MAP_FAILED) {
 		secret.text = NULL;
 		return error_set(err, -errno, "%s: %s", path, strerror(errno));
 	}
-	secret.size = st.st_size + 1;
+	secret.size = st.st_size + 2;
 	madvise(secret.text, secret.size, MADV_DONTDUMP);
-	ret = read_all(fd, &secret, st.st_size);
+	ret = read_whole(fd, &secret, st.st_size, path, err);
 	if (ret)
-		return error_set(err, ret, "%s: %s", path, strerror(-ret));
+		return ret;
 	*out = secret;
 	secret = (struct secret){ 0 };
 	return 0;

@@ -14,6 +14,7 @@ struct secret {
 	size_t size; /* of the mapping */
 };
 
+/* -EAGAIN: it has more bytes than it says. */
 int secret_read(const char *path, struct secret *out, struct error *err);
 /* May others than its owner read the file? false also where that cannot be told. */
 bool secret_is_open(const char *path);

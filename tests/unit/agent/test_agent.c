@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,6 +51,71 @@ static void attach_refused(void **state)
 	refuse(f, "attach", "{}", "server");
 	assert_saved(f, before);
 	assert_int_equal(fake_nets[1].writes, writes);
+}
+
+static void write_file(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "we");
+
+	assert_non_null(file);
+	fputs(text, file);
+	assert_int_equal(fclose(file), 0);
+}
+
+#define WITH_FILE(file) "{\"server\":{\"name\":\"api\",\"listen\":[\"*:80\"],\"identity\":{\"" file "\":\"%s\"}}}"
+
+static void refuse_file(struct fixture *f, const char *format, const char *path, const char *word)
+{
+	char arguments[256];
+
+	snprintf(arguments, sizeof(arguments), format, path);
+	refuse(f, "attach", arguments, word);
+	assert_null(f->agent.state.servers[0]);
+	assert_null(f->agent.nets);
+}
+
+/* What the files say is known before anything is loaded, and not found out when all is there. */
+static void files_are_read_first(void **state)
+{
+	struct fixture *f = *state;
+	char path[64];
+
+	snprintf(path, sizeof(path), "%s/file", f->state_dir);
+	refuse_file(f, WITH_FILE("token_file"), path, "No such file");
+	refuse_file(f, WITH_FILE("address_file"), path, "No such file");
+	refuse_file(f, WITH_FILE("token_file"), "/proc/self/mem", "/proc/self/mem");
+	refuse_file(f, WITH_FILE("token_file"), "/proc/version", "more than the 0 bytes of its size");
+	write_file(path, "too,few\n");
+	refuse_file(f, WITH_FILE("token_file"), path, "file:1:1: ");
+	refuse_file(f, WITH_FILE("address_file"), path, "file:1:1: ");
+	assert_int_equal(fake_nets[1].opened, 0);
+	assert_int_equal(unlink(path), 0);
+}
+
+/* Kubernetes takes it, too: there is nobody whom a token names. That is most likely a mistake. */
+static void no_token_is_warned_of(void **state)
+{
+	static const char *const contents[] = { "", "\n\n", ",nobody,1\n" };
+	char arguments[256], path[64], warning[128];
+	struct fixture *f = *state;
+
+	snprintf(path, sizeof(path), "%s/file", f->state_dir);
+	snprintf(arguments, sizeof(arguments), WITH_FILE("token_file"), path);
+	snprintf(warning, sizeof(warning), "the token file %s has no tokens: no user is known by one", path);
+	for (size_t i = 0; i < sizeof(contents) / sizeof(*contents); i++) {
+		CLEANUP_JSON json_t *result = NULL;
+
+		write_file(path, contents[i]);
+		result = run(f, "attach", arguments);
+		assert_string_equal(json_string_value(json_array_get(json_object_get(result, "warnings"), 0)), warning);
+		assert_string_equal(f->agent.servers[0].warning.text, warning);
+		write_file(path, "sesame,alice,1\n");
+		assert_int_equal(chmod(path, 0600), 0);
+		succeed(f, "reload", "{}");
+		assert_string_equal(f->agent.servers[0].warning.text, "");
+		succeed(f, "detach", "{\"name\":\"api\"}");
+	}
+	assert_int_equal(unlink(path), 0);
 }
 
 /* Wherever the kernel refuses, nothing is left of the server: here with no other beside it, then with one. */
@@ -444,6 +510,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		with_agent(attach),
 		with_agent(attach_refused),
+		with_agent(files_are_read_first),
+		with_agent(no_token_is_warned_of),
 		with_agent(attach_undone),
 		with_agent(interfaces_are_united),
 		with_agent(namespaces),
