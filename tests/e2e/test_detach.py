@@ -103,6 +103,16 @@ def test_detach_under_load_with_force(world, place):
     assert site.client("noisy").drive(BURST + 1) == [200] * (BURST + 1)
 
 
+@pytest.mark.alone
+def test_nothing_is_attached(world):
+    """What would be done to all servers is done to none: that is said, and a failure unless it was to end with none."""
+    world.weir.start()
+    assert world.weir("detach", "--all") == "no server is attached\n"
+    assert world.weir.json("detach", "--all") == {"servers": []}
+    for command in "pause", "resume", "reload":
+        assert world.weir.refused(command) == "weir: no server is attached"
+
+
 def test_detach_without_translated_connections(site):
     client = site.client()
     assert client.get("/1") == 200

@@ -21,7 +21,8 @@ const struct command commands[] = {
 	{ "detach", "NAME", "Detach a server and forget its limits.", cli_detach, cli_detach_options, NULL,
 	  "Limiting stops at once. A translated connection is one that stayed open after a 429: weir has to rewrite its sequence numbers until it ends.\n"
 	  "A server that has such connections drains: it lets everything pass, and is gone a minute after the last of them has been closed.\n"
-	  "--force resets these connections instead. It also removes a server whose network namespace is gone.",
+	  "--force resets these connections instead. It also removes a server whose network namespace is gone.\n"
+	  "--all succeeds without any server, too.",
 	  "weir detach web\nweir detach --all" },
 	{ "pause", "[NAME]", "Let all requests pass, without detaching.", cli_pause, NULL, NULL,
 	  "Without NAME: all servers. A paused server stays paused when the agent is restarted.",
@@ -34,7 +35,8 @@ const struct command commands[] = {
 	  "dry_run_rejected, and by its limit as dry_run_refused.",
 	  "weir dry-run web on\nweir dry-run web off" },
 	{ "reload", "[NAME]", "Read token files and address files again, as SIGHUP does.", cli_reload, NULL, NULL,
-	  "A file with an error changes nothing. Without NAME: all servers.", "weir reload\nweir reload web" },
+	  "A file with an error changes nothing. Without NAME: all servers. It fails without any server, as pause and resume do.",
+	  "weir reload\nweir reload web" },
 	{ "limit set", SET_ARGUMENTS, "Set a limit: the default for each subject, or an override for one.",
 	  cli_limit_set, cli_limit_set_options, &cli_limit_rule,
 	  "The limit total has one bucket for the whole server, namespace one for each namespace, user one for each user or address.\n"

@@ -48,6 +48,8 @@ static int print_detached(json_t *result)
 	json_t *server;
 	size_t i;
 
+	if (!json_array_size(json_object_get(result, "servers")))
+		printf("no server is attached\n");
 	json_array_foreach (json_object_get(result, "servers"), i, server) {
 		const char *name = cli_text(server, "name");
 		long long draining = cli_number(server, "draining"), reset = cli_number(server, "reset");

@@ -22,18 +22,45 @@ static int reload(struct agent *agent, int slot, json_t *list, struct error *err
 	return 0;
 }
 
+static int reload_one(struct agent *agent, int slot, json_t *list, struct error *err)
+{
+	if (agent->servers[slot].in_force)
+		return reload(agent, slot, list, err);
+	return error_set(err, -EAGAIN, "server \"%s\" is not in force: %s", agent->state.servers[slot]->name,
+			 agent->servers[slot].problem.text);
+}
+
+/* A server that is being brought in force reads its files then, and one that drains needs none. */
+static bool is_to_be_read(const struct agent *agent, int slot)
+{
+	const struct server *server = agent->state.servers[slot];
+
+	return server && !server->draining && (agent->servers[slot].in_force || agent->servers[slot].tried);
+}
+
 int servers_reload(struct agent *agent, json_t *list, struct error *err)
 {
 	int ret = 0;
 
 	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
 		struct error why;
-		int one = agent->servers[slot].in_force ? reload(agent, slot, list, &why) : 0;
+		int one = is_to_be_read(agent, slot) ? reload_one(agent, slot, list, &why) : 0;
 
 		if (one && !ret)
 			ret = error_set(err, one, "%s", why.text);
 	}
 	return ret;
+}
+
+/* There must be one, as for pause and resume. */
+static int reload_all(struct agent *agent, json_t *list, struct error *err)
+{
+	int ret = servers_reload(agent, list, err), slot;
+
+	if (ret)
+		return error_after(list, ret, err);
+	slot = json_array_size(list) ? 0 : server_named(agent, NULL, err);
+	return slot < 0 ? slot : 0;
 }
 
 int agent_reload(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
@@ -48,13 +75,7 @@ int agent_reload(struct agent *agent, json_t *arguments, json_t **result, struct
 	slot = name ? server_named(agent, name, err) : 0;
 	if (slot < 0)
 		return slot;
-	if (!name)
-		ret = servers_reload(agent, list, err);
-	else if (agent->servers[slot].in_force)
-		ret = reload(agent, slot, list, err);
-	else
-		ret = error_set(err, -EAGAIN, "server \"%s\" is not in force: %s", name,
-				agent->servers[slot].problem.text);
+	ret = name ? reload_one(agent, slot, list, err) : reload_all(agent, list, err);
 	if (!ret)
 		*result = json_pack("{s:O}", "servers", list);
 	return ret;

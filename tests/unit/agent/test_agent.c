@@ -118,6 +118,36 @@ static void no_token_is_warned_of(void **state)
 	assert_int_equal(unlink(path), 0);
 }
 
+static void nothing_to_reload(void **state)
+{
+	struct fixture *f = *state;
+	CLEANUP_JSON json_t *result = NULL;
+
+	refuse(f, "reload", "{}", "no server is attached");
+	refuse(f, "pause", "{}", "no server is attached");
+	refuse(f, "resume", "{}", "no server is attached");
+	result = run(f, "detach", "{\"all\":true}");
+	assert_int_equal(json_array_size(json_object_get(result, "servers")), 0);
+	succeed(f, "attach", ATTACH);
+	succeed(f, "reload", "{}");
+}
+
+/* One that is not in force has read nothing: that is told, and the others' files are read. */
+static void reload_of_what_is_not_in_force(void **state)
+{
+	struct fixture *f = *state;
+
+	succeed(f, "attach", ATTACH);
+	succeed(f, "attach", "{\"server\":{\"name\":\"b\",\"listen\":[\"*:80\"],\"netns\":\"/netns/2\"}}");
+	end_agent(f);
+	fake_fail("datapath_open", 1);
+	start_agent(f);
+	refuse(f, "reload", "{}", "server \"api\" is not in force: ");
+	assert_non_null(strstr(f->err.text, "(servers for which it is done: 1)"));
+	refuse(f, "reload", "{\"name\":\"api\"}", "server \"api\" is not in force: ");
+	succeed(f, "reload", "{\"name\":\"b\"}");
+}
+
 /* Wherever the kernel refuses, nothing is left of the server: here with no other beside it, then with one. */
 static void attach_undone(void **state)
 {
@@ -512,6 +542,8 @@ int main(void)
 		with_agent(attach_refused),
 		with_agent(files_are_read_first),
 		with_agent(no_token_is_warned_of),
+		with_agent(nothing_to_reload),
+		with_agent(reload_of_what_is_not_in_force),
 		with_agent(attach_undone),
 		with_agent(interfaces_are_united),
 		with_agent(namespaces),
