@@ -238,18 +238,27 @@ static void test_shared(void **state)
 	assert_int_equal(datapath_subject(dp, WEIR_NAME_USER, "alice", 5), subject);
 }
 
+/* From now on there is room for so many descriptors. The caller sets what is returned again. */
+static struct rlimit leave_descriptors(int room)
+{
+	int next = dup(STDERR_FILENO);
+	struct rlimit usual, few;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &usual), 0);
+	few = (struct rlimit){ .rlim_cur = next + room, .rlim_max = usual.rlim_max };
+	close(next);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	return usual;
+}
+
 /* Nobody has changed what only cannot be looked at. */
 static void test_no_descriptors(void **state)
 {
 	struct datapath *dp = *state;
-	int next = dup(STDERR_FILENO);
-	struct rlimit usual, none;
+	struct rlimit usual;
 
 	done(datapath_shared_sync(dp, &only_ours, &error));
-	assert_int_equal(getrlimit(RLIMIT_NOFILE, &usual), 0);
-	none = (struct rlimit){ .rlim_cur = next, .rlim_max = usual.rlim_max };
-	close(next);
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	usual = leave_descriptors(0);
 	assert_int_equal(datapath_shared_sync(dp, &only_ours, &error), -EMFILE);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &usual), 0);
 	assert_changes(dp, DATAPATH_pins, 0, 0, 0);
@@ -263,7 +272,6 @@ static void test_hold_without_descriptors(void **state)
 	CLEANUP_FREE char *root = cgroup_root(), *cgroup = NULL;
 	struct datapath *dp = *state;
 	const char *cgroups[1];
-	struct rlimit usual;
 	int ret = -EMFILE;
 
 	if (!root)
@@ -273,13 +281,9 @@ static void test_hold_without_descriptors(void **state)
 	assert_int_equal(mkdir(cgroup, 0755), 0);
 	done(datapath_hold_sync(dp, cgroups, 1, &error));
 	assert_changes(dp, DATAPATH_holds, 2, 0, 0);
-	assert_int_equal(getrlimit(RLIMIT_NOFILE, &usual), 0);
 	for (int room = 0; ret == -EMFILE && room < 16; room++) {
-		int next = dup(STDERR_FILENO);
-		struct rlimit few = { .rlim_cur = next + room, .rlim_max = usual.rlim_max };
+		struct rlimit usual = leave_descriptors(room);
 
-		close(next);
-		assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
 		ret = datapath_hold_sync(dp, cgroups, 1, &error);
 		assert_int_equal(setrlimit(RLIMIT_NOFILE, &usual), 0);
 		assert_true(datapath_hold_runs(dp, cgroups, 1));
@@ -288,6 +292,40 @@ static void test_hold_without_descriptors(void **state)
 	done(ret);
 	done(datapath_hold_sync(dp, NULL, 0, &error));
 	assert_int_equal(rmdir(cgroup), 0);
+}
+
+static int xdp_program(void)
+{
+	const struct bpf_insn passes[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = XDP_PASS },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+
+	return bpf_prog_load(BPF_PROG_TYPE_XDP, "passes", "GPL", passes, sizeof(passes) / sizeof(*passes), NULL);
+}
+
+static int look_at_xdp(void *arg)
+{
+	const struct datapath *dp = arg;
+	struct xdp_owner there = { 0 };
+	int program = xdp_program();
+
+	assert_true(program >= 0);
+	assert_int_equal(xdp_put(dp->dir, 1, program, XDP_MODE_GENERIC, &there), 1);
+	close(program);
+	assert_int_equal(mount(NULL, "/sys/fs/bpf", NULL, MS_REMOUNT | MS_RDONLY, NULL), 0);
+	assert_int_equal(xdp_look(dp->dir, 1, &there), -EROFS);
+	assert_int_equal(mount(NULL, "/sys/fs/bpf", NULL, MS_REMOUNT, NULL), 0);
+	assert_int_equal(xdp_look(dp->dir, 1, &there), 0);
+	assert_true(there.ours);
+	xdp_remove(dp->dir, 1);
+	return 0;
+}
+
+/* There a pin cannot be opened. The program at XDP is not taken for another one's. */
+static void test_xdp_on_a_read_only_bpffs(void **state)
+{
+	assert_int_equal(call_inside(look_at_xdp, *state), 0);
 }
 
 static void test_links_that_came_off(void **state)
@@ -351,6 +389,7 @@ int main(void)
 		TEST(test_shared),
 		TEST(test_no_descriptors),
 		TEST(test_hold_without_descriptors),
+		TEST(test_xdp_on_a_read_only_bpffs),
 		TEST(test_links_that_came_off),
 		TEST(test_bpffs_is_unmounted),
 	};

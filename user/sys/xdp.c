@@ -39,8 +39,11 @@ static void name_program(struct xdp_owner *owner)
 		snprintf(owner->name, sizeof(owner->name), "%s", info.name);
 }
 
-/* A link outlives its device, and a number may be given to another one: the device's program must be the link's. */
-static bool link_runs(const char *dir, __u32 ifindex, __u32 id)
+/*
+ * 1: by our link. 0: not, or there is no such link. Another negative errno: nobody can tell. A link outlives its device, and a number
+ * may be given to another one: the device's program must be the link's.
+ */
+static int link_runs(const char *dir, __u32 ifindex, __u32 id)
 {
 	struct bpf_link_info info = {};
 	__u32 length = sizeof(info);
@@ -48,22 +51,29 @@ static bool link_runs(const char *dir, __u32 ifindex, __u32 id)
 
 	link_path(path, dir, ifindex);
 	CLEANUP_CLOSE int fd = bpf_obj_get(path);
-	return fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &length) && info.xdp.ifindex == ifindex &&
-	       info.prog_id == id;
+	if (fd < 0)
+		return fd == -ENOENT ? 0 : fd;
+	return bpf_obj_get_info_by_fd(fd, &info, &length) ?: info.xdp.ifindex == ifindex && info.prog_id == id;
 }
 
 int xdp_look(const char *dir, __u32 ifindex, struct xdp_owner *owner)
 {
 	LIBBPF_OPTS(bpf_xdp_query_opts, query);
+	struct xdp_owner there = { 0 };
 	int ret = bpf_xdp_query(ifindex, 0, &query);
 
-	*owner = (struct xdp_owner){ 0 };
-	if (ret || !query.attach_mode)
+	if (ret)
 		return ret;
-	owner->mode = query.attach_mode == XDP_ATTACHED_SKB ? XDP_MODE_GENERIC : XDP_MODE_NATIVE;
-	owner->id = owner->mode == XDP_MODE_GENERIC ? query.skb_prog_id : query.drv_prog_id ?: query.hw_prog_id;
-	name_program(owner);
-	owner->ours = dir && link_runs(dir, ifindex, owner->id);
+	if (query.attach_mode) {
+		there.mode = query.attach_mode == XDP_ATTACHED_SKB ? XDP_MODE_GENERIC : XDP_MODE_NATIVE;
+		there.id = there.mode == XDP_MODE_GENERIC ? query.skb_prog_id : query.drv_prog_id ?: query.hw_prog_id;
+		name_program(&there);
+		ret = dir ? link_runs(dir, ifindex, there.id) : 0;
+		if (ret < 0)
+			return ret;
+		there.ours = ret;
+	}
+	*owner = there;
 	return 0;
 }
 
