@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* What is in the maps against what should be there: what differs is written and counted, and nothing else. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include "datapath_fixture.h"
 #include "sys/cgroup.h"
 
+#define CGROUP_PROGRAMS 64 /* of one kind; the kernel takes no more */
 #define SLOT 3
 
 static const struct datapath_servers only_ours = { .has[SLOT] = true };
@@ -294,21 +296,64 @@ static void test_hold_without_descriptors(void **state)
 	assert_int_equal(rmdir(cgroup), 0);
 }
 
-static int xdp_program(void)
+/* A program that does nothing. */
+static int returns(enum bpf_prog_type type, int what)
 {
-	const struct bpf_insn passes[] = {
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = XDP_PASS },
+	const struct bpf_insn insns[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = what },
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
 
-	return bpf_prog_load(BPF_PROG_TYPE_XDP, "passes", "GPL", passes, sizeof(passes) / sizeof(*passes), NULL);
+	return bpf_prog_load(type, "returns", "GPL", insns, sizeof(insns) / sizeof(*insns), NULL);
+}
+
+/* As many as a cgroup takes; the links go with their descriptors. */
+static void fill_cgroup(const char *path, int links[static CGROUP_PROGRAMS])
+{
+	int cgroup = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	assert_true(cgroup >= 0);
+	for (int i = 0; i < CGROUP_PROGRAMS; i++) {
+		int program = returns(BPF_PROG_TYPE_CGROUP_SKB, 1);
+
+		links[i] = bpf_link_create(program, cgroup, BPF_CGROUP_INET_INGRESS, NULL);
+		assert_true(links[i] >= 0);
+		close(program);
+	}
+	close(cgroup);
+}
+
+/* Below a cgroup of others with as many programs as it takes, ours is the last one. */
+static void test_hold_behind_many(void **state)
+{
+	CLEANUP_FREE char *root = cgroup_root(), *above = NULL, *cgroup = NULL;
+	struct datapath *dp = *state;
+	int links[CGROUP_PROGRAMS];
+	const char *cgroups[1];
+
+	if (!root)
+		skip();
+	assert_true(asprintf(&above, "%s/weir-drift-%d", root, getpid()) > 0);
+	assert_true(asprintf(&cgroup, "%s/server", above) > 0);
+	cgroups[0] = cgroup;
+	assert_int_equal(mkdir(above, 0755), 0);
+	assert_int_equal(mkdir(cgroup, 0755), 0);
+	fill_cgroup(above, links);
+	done(datapath_hold_sync(dp, cgroups, 1, &error));
+	assert_true(datapath_hold_runs(dp, cgroups, 1));
+	done(datapath_hold_sync(dp, NULL, 0, &error));
+	assert_false(datapath_hold_runs(dp, cgroups, 1));
+	for (int i = 0; i < CGROUP_PROGRAMS; i++)
+		close(links[i]);
+	assert_int_equal(rmdir(cgroup), 0);
+	assert_int_equal(rmdir(above), 0);
 }
 
 static int look_at_xdp(void *arg)
 {
 	const struct datapath *dp = arg;
 	struct xdp_owner there = { 0 };
-	int program = xdp_program();
+	int program = returns(BPF_PROG_TYPE_XDP, XDP_PASS);
 
 	assert_true(program >= 0);
 	assert_int_equal(xdp_put(dp->dir, 1, program, XDP_MODE_GENERIC, &there), 1);
@@ -389,6 +434,7 @@ int main(void)
 		TEST(test_shared),
 		TEST(test_no_descriptors),
 		TEST(test_hold_without_descriptors),
+		TEST(test_hold_behind_many),
 		TEST(test_xdp_on_a_read_only_bpffs),
 		TEST(test_links_that_came_off),
 		TEST(test_bpffs_is_unmounted),

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -16,8 +17,8 @@
 #include "sys/pins.h"
 #include "sys/privilege.h"
 
-/* More programs than one cgroup and those above it are likely to run. */
-#define PROGRAMS_MAX 64
+/* Programs that may come to a cgroup while it is looked at. */
+#define NEWCOMERS 16
 
 /* The id of a cgroup is the inode of its directory. */
 static bool link_id(const struct cgroup_program *program, const char *pin, unsigned long long *id)
@@ -208,9 +209,14 @@ bool cgroup_program_runs(const struct cgroup_program *program, const char *cgrou
 {
 	CLEANUP_PRIVILEGED struct privileged privileged = privilege_begin(PRIVILEGE_CGROUP);
 	CLEANUP_CLOSE int fd = program->fd < 0 ? -1 : open(cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	__u32 ids[PROGRAMS_MAX], n = PROGRAMS_MAX, id = object_id(program->fd);
+	CLEANUP_FREE __u32 *ids = NULL;
+	__u32 n = 0, id = object_id(program->fd);
 
-	if (fd < 0 || !id || bpf_prog_query(fd, program->type, BPF_F_QUERY_EFFECTIVE, NULL, ids, &n))
+	if (fd < 0 || !id || bpf_prog_query(fd, program->type, BPF_F_QUERY_EFFECTIVE, NULL, NULL, &n))
+		return false;
+	n += NEWCOMERS;
+	ids = calloc(n, sizeof(*ids));
+	if (!ids || bpf_prog_query(fd, program->type, BPF_F_QUERY_EFFECTIVE, NULL, ids, &n))
 		return false;
 	for (__u32 i = 0; i < n; i++)
 		if (ids[i] == id)
