@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What is taken off a client's packets: options of its SYN and the urgent mark, by which the two streams would differ. */
+/* What is taken off a client's packets: options of its SYN and the urgent mark, by which the two streams would differ; accurate ECN. */
 #ifndef WEIR_BPF_STRIP_H
 #define WEIR_BPF_STRIP_H
 
@@ -38,23 +38,45 @@ __noinline int remove_options(struct __sk_buff *skb, struct work *w)
 	return 0;
 }
 
+#define TCP_ACCURATE_ECN 0x100 /* a flag, AE, that stands beside the header's length */
+
+/* Clears flags, if they are set; the checksum moves by the difference. 0: done. */
+static __always_inline int clear_flags(struct __sk_buff *skb, __u32 l4, __be16 flags)
+{
+	__u32 at = l4 + __builtin_offsetof(struct tcp_header, offset);
+	__be16 old, new;
+
+	if (bpf_skb_load_bytes(skb, at, &old, sizeof(old)))
+		return -1;
+	new = old & ~flags;
+	if (new == old)
+		return 0;
+	if (bpf_l4_csum_replace(skb, l4 + CHECK_AT, old, new, 2) || bpf_skb_store_bytes(skb, at, &new, sizeof(new), 0))
+		return -1;
+	return 0;
+}
+
+/*
+ * A SYN that asks for accurate ECN (RFC 9768) asks for RFC 3168's instead, as both ends fall back to. With accurate ECN each segment says how
+ * many marks its sender has seen so far. An answer of weir's does not know, and any other number is taken for congestion.
+ */
+__noinline int remove_accurate_ecn(struct __sk_buff *skb, struct work *w)
+{
+	return w ? clear_flags(skb, w->packet.l4, bpf_htons(TCP_ACCURATE_ECN)) : -1;
+}
+
 /* An urgent byte is taken out of the stream that the server reads, but not out of the one read here: none is urgent. */
 __noinline int remove_urgent(struct __sk_buff *skb, struct work *w)
 {
-	__be16 old, new, none = 0, urgent;
-	__u32 flags_at, urgent_at;
+	__be16 urgent, none = 0;
+	__u32 urgent_at;
 
 	if (!w)
 		return -1;
-	flags_at = w->packet.l4 + __builtin_offsetof(struct tcp_header, offset);
 	urgent_at = w->packet.l4 + __builtin_offsetof(struct tcp_header, urgent);
-	if (bpf_skb_load_bytes(skb, flags_at, &old, sizeof(old)) ||
-	    bpf_skb_load_bytes(skb, urgent_at, &urgent, sizeof(urgent)))
-		return -1;
-	new = old & ~bpf_htons(WEIR_TCP_URG);
-	if (bpf_l4_csum_replace(skb, w->packet.l4 + CHECK_AT, old, new, 2) ||
+	if (bpf_skb_load_bytes(skb, urgent_at, &urgent, sizeof(urgent)) ||
+	    clear_flags(skb, w->packet.l4, bpf_htons(WEIR_TCP_URG)) ||
 	    bpf_l4_csum_replace(skb, w->packet.l4 + CHECK_AT, urgent, none, 2) ||
-	    bpf_skb_store_bytes(skb, flags_at, &new, sizeof(new), 0) ||
 	    bpf_skb_store_bytes(skb, urgent_at, &none, sizeof(none), 0) ||
 	    bpf_skb_load_bytes(skb, w->packet.l4 + CHECK_AT, &w->packet.check, sizeof(w->packet.check)))
 		return -1;

@@ -24,7 +24,7 @@ __noinline int ingress_syn(struct __sk_buff *skb, struct work *w)
 	}
 	if (p->signature)
 		return TC_ACT_UNSPEC;
-	if (p->unwanted && remove_options(skb, w))
+	if (remove_accurate_ecn(skb, w) || (p->unwanted && remove_options(skb, w)))
 		return TC_ACT_SHOT;
 	if (!p->segment.len)
 		return TC_ACT_UNSPEC;

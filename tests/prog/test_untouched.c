@@ -2,7 +2,7 @@
 /*
  * A packet of a connection that was never answered leaves bit for bit as it came, whatever it looks like. The exceptions,
  * each of which changes what it says and the checksum, and nothing else, are at the end: MPTCP's and TCP Fast Open's options
- * of a SYN, and the urgent mark.
+ * of a SYN, the flag of one that asks for accurate ECN, and the urgent mark.
  */
 #include "attached.h"
 
@@ -253,13 +253,47 @@ static void test_exceptions(void **state)
 	}
 }
 
+#define ACCURATE_ECN 0x1c0 /* AE, CWR and ECE */
+#define ECN 0xc0	   /* the same as RFC 3168 asks for it: CWR and ECE */
+
+/* A packet to the server, with these flags of ECN. */
+static void build_with_ecn(struct packet *p, const struct spec *spec, __u16 flags)
+{
+	packet_build(p, spec);
+	change_16(p, tcp_of(p) + 12, (tcp_of(p)[12] << 8 | tcp_of(p)[13]) | flags);
+}
+
+/* Also of one that has MPTCP's option, which is taken off, and of one with data. */
+static void test_accurate_ecn(void **state)
+{
+	static const __u8 mptcp[4] = { 30, 4, 0, 1 }, nops[4] = { 1, 1, 1, 1 };
+	struct packet expected;
+
+	(void)state;
+	for (int ipv6 = 0; ipv6 < 2; ipv6++) {
+		for (int n_options = 0; n_options <= 4; n_options += 4) {
+			struct spec syn = { .ipv6 = ipv6, .seq = 1, .flags = WEIR_TCP_SYN, .n_options = n_options };
+
+			syn.options = nops;
+			build_with_ecn(&expected, &syn, ECN);
+			same(ingress, &expected, 0);
+			syn.options = mptcp;
+			build_with_ecn(&packet, &syn, ACCURATE_ECN);
+			assert_int_equal(packet_run(ingress, &packet), PASS);
+			assert_memory_equal(packet.bytes, expected.bytes, expected.length);
+			syn.text = get_a;
+			build_with_ecn(&packet, &syn, ACCURATE_ECN);
+			assert_int_equal(packet_run(ingress, &packet), PASS);
+			assert_memory_equal(tcp_of(&packet) + 12, tcp_of(&expected) + 12, 2);
+			packet_see(&packet, &(struct seen){});
+		}
+	}
+}
+
 ATTACHED_TESTS
 {
 	const struct CMUnitTest tests[] = {
-		TEST(from_client),
-		TEST(from_server),
-		TEST(gro),
-		TEST(exceptions),
+		TEST(from_client), TEST(from_server), TEST(gro), TEST(exceptions), TEST(accurate_ecn),
 	};
 
 	return cmocka_run_group_tests_name("untouched", tests, attached_open, attached_close);
