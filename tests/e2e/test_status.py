@@ -12,6 +12,7 @@ from lib.process import eventually
 
 pytestmark = pytest.mark.together
 
+CLEAR = "\033[H\033[2J"
 HEADS = ["SERVER", "PORTS", "LANE", "MODE", "REQ/S", "429/S", "TLS", "CONNECTIONS", "HEALTH"]
 
 
@@ -112,6 +113,36 @@ def test_watch(world, site):
     process.communicate()
     assert len([line for line in seen if line.split() == HEADS]) >= 2
     assert "at least 100ms" in world.weir.refused("status", "--watch=1ms", status=2)
+
+
+def test_watch_on_a_terminal(world, site):
+    """What is seen stays until there is something new, and an agent that is gone is waited for, unless it was never there."""
+    master, slave = pty.openpty()
+    process = subprocess.Popen(world.weir.command("status", "--watch=100ms"), env=world.weir.environment(), stdout=slave,
+                               stderr=slave)
+    seen = [""]
+
+    def shows(text):
+        seen[0] += os.read(master, 65536).decode()
+        return text in seen[0].rpartition(CLEAR)[2]
+
+    try:
+        eventually(lambda: shows("SERVER"), "the servers are there")
+        world.weir.kill()
+        eventually(lambda: shows("no agent answers"), "the agent is missed")
+        world.weir.start()
+        eventually(lambda: shows("SERVER"), "the servers are there again")
+    finally:
+        process.kill()
+        process.wait()
+    assert CLEAR * 2 not in seen[0]
+    world.weir.kill()
+    assert subprocess.run(world.weir.command("status", "--watch"), env=world.weir.environment(), stdout=slave, stderr=slave,
+                          timeout=60, check=False).returncode == 1
+    os.close(slave)
+    assert b"no agent answers" in os.read(master, 65536)
+    os.close(master)
+    world.weir.start()
 
 
 def test_who_is_exempt(world):

@@ -6,6 +6,7 @@ import os
 import pty
 import re
 import select
+import signal
 import struct
 import subprocess
 import termios
@@ -13,7 +14,7 @@ import threading
 
 import pytest
 
-from lib.process import eventually
+from lib.process import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.together
 
@@ -251,6 +252,38 @@ def test_on_a_terminal(world, site):
     screen.press("p")
     screen.expect("paused")
     assert screen.end() == (0, True)
+
+
+def test_on_a_terminal_over_restarts(world, site):
+    """Who looks on goes on looking: the agent is asked again until it is back, and its rows begin anew."""
+    site.client("alice").get("/")
+    screen = Screen(world)
+    world.at_end(screen.close)
+    screen.expect("alice")
+    world.weir.kill()
+    screen.expect("no agent answers")
+    world.weir.start()
+    screen.expect("alice")
+    screen.expect("q quit")
+    screen.expect("q quit")
+    assert "no agent answers" not in screen.said
+    assert screen.end() == (0, True)
+
+
+@pytest.mark.alone
+def test_on_a_terminal_while_the_agent_hangs(world):
+    """What is waited for is said, and nobody has to sit it out."""
+    world.weir.start()
+    screen = Screen(world)
+    world.at_end(screen.close)
+    screen.expect("q quit")
+    world.weir.process.send_signal(signal.SIGSTOP)
+    try:
+        screen.expect("waiting for the agent. ^C ends")
+        screen.process.send_signal(signal.SIGINT)
+        assert (screen.process.wait(timeout=2 * PATIENCE_S), screen.end()[1]) == (0, True)
+    finally:
+        world.weir.process.send_signal(signal.SIGCONT)
 
 
 def test_a_narrow_terminal(world, site):

@@ -81,11 +81,13 @@ const struct command commands[] = {
 	  cli_status_options, NULL,
 	  "REQ/S and 429/S are of the last ten to twenty seconds. TLS is the share of requests that came in TLS records, which weir cannot read.\n"
 	  "With NAME, or --wide, it shows everything: all counts, interfaces, the subjects refused most, limits, reasons and policy files.\n"
+	  "With --watch on a terminal it waits for an agent that is gone or does not answer. In a pipe it ends then.\n"
 	  "On a terminal it is coloured, unless NO_COLOR is set.",
 	  "weir status\nweir status web\nweir status --watch\nweir status --json" },
 	{ "top", "[NAME]", "Show who makes the load: users, namespaces, verbs, resources, addresses, limits.", cli_top,
 	  cli_top_options, NULL,
 	  "No limit is needed. On a terminal the table is drawn again each second, and keys change what it shows. In a pipe each interval prints its rows.\n"
+	  "On a terminal it waits for an agent that is gone or does not answer, as one that is restarted. In a pipe it ends then.\n"
 	  "REQ/S counts requests, and TLS records where weir cannot read requests. Such records have no user: --by source shows where they come from.\n"
 	  "For a server with a lane inside, such records count only with --by source.\n"
 	  "REFUSED/S counts requests that weir refused, DRY-RUN/S those that only a dry run let pass, HELD/S records that had to wait.\n"

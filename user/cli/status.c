@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/duration.h"
+#include "control/control.h"
 #include "metrics/metrics.h"
 
 #define WATCH_NS (2 * WEIR_NS_PER_S)
@@ -84,6 +85,8 @@ static int show(const struct status_words *words)
 	return result ? cli_print(result, print_status) : 1;
 }
 
+/* --- again and again */
+
 static void wait_for(__u64 ns)
 {
 	const struct timespec pause = { .tv_sec = ns / WEIR_NS_PER_S, .tv_nsec = ns % WEIR_NS_PER_S };
@@ -91,27 +94,68 @@ static void wait_for(__u64 ns)
 	nanosleep(&pause, NULL);
 }
 
+/* On a terminal, where there is something to be seen until the next answer has come: so nothing is cleared before. */
+static int show_anew(const struct status_words *words, struct error *err)
+{
+	CLEANUP_JSON json_t *arguments = json_pack("{s:s*}", "name", words->name), *result = NULL;
+	int ret = control_call(cli.state_dir, "status", arguments, &result, cli_say_waiting, err);
+
+	if (ret)
+		return ret;
+	fputs(CLEAR, stdout);
+	return cli_print(result, print_status);
+}
+
+static void show_away(const struct error *why)
+{
+	CLEANUP_FREE char *visible = output_visible(why->text);
+
+	printf(CLEAR "weir: %s\n\nThe agent is asked again and again. ^C ends.\n", visible ?: "out of memory");
+}
+
+/* An agent that is away may come back, as one that is restarted does. If it is not there at first, something else is wrong. */
+static int watch_on_terminal(const struct status_words *words)
+{
+	bool shown = false;
+
+	for (;;) {
+		struct error err;
+		int ret = show_anew(words, &err);
+
+		if (ret < 0 && !(shown && control_is_away(ret)))
+			return cli_fail(&err);
+		if (ret < 0)
+			show_away(&err);
+		shown = true;
+		if (ret > 0 || fflush(stdout))
+			return 1;
+		wait_for(words->watch_ns);
+	}
+}
+
+/* Who reads that is told by the end that there is nothing more to read. */
+static int watch_in_pipe(const struct status_words *words)
+{
+	for (;;) {
+		int ret = show(words);
+
+		if (cli.format == OUTPUT_TABLE)
+			putchar('\n');
+		if (ret || fflush(stdout))
+			return 1;
+		wait_for(words->watch_ns);
+	}
+}
+
 int cli_status(const struct command *command, int argc, char **argv)
 {
 	struct status_words words = { 0 };
-	bool clears;
-	int ret;
 
 	cli_parse(command, parse, &words, argc, argv);
 	in_full = words.wide || words.name;
-	clears = words.watch_ns && isatty(STDOUT_FILENO) && cli.format == OUTPUT_TABLE;
-	do {
-		if (clears)
-			fputs(CLEAR, stdout);
-		ret = show(&words);
-		if (words.watch_ns && !clears && cli.format == OUTPUT_TABLE)
-			putchar('\n');
-		if (words.watch_ns && (ret || fflush(stdout)))
-			return 1;
-		if (words.watch_ns)
-			wait_for(words.watch_ns);
-	} while (words.watch_ns);
-	return ret;
+	if (!words.watch_ns)
+		return show(&words);
+	return isatty(STDOUT_FILENO) && cli.format == OUTPUT_TABLE ? watch_on_terminal(&words) : watch_in_pipe(&words);
 }
 
 static int print_metrics(json_t *result)

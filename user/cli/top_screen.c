@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <string.h>
 #include <termios.h>
+#include <unistd.h>
 
 #include "weir/base/duration.h"
 
@@ -15,6 +16,7 @@
 #include "base/clock.h"
 #include "cli/cli.h"
 #include "cli/top_screen.h"
+#include "control/control.h"
 
 #define OPEN "\033[?1049h\033[?25l\033[?7l" /* another screen, without cursor and wrapping */
 #define CLOSE "\033[?7h\033[?25h\033[?1049l"
@@ -29,12 +31,19 @@ enum {
 };
 
 static struct termios before;
-static volatile sig_atomic_t ended;
+static volatile sig_atomic_t ended, asking;
+static struct screen *shown;
 
+/* An agent that hangs is waited for long: nobody has to sit that out. */
 static void end(int signal)
 {
 	(void)signal;
 	ended = 1;
+	if (!asking)
+		return;
+	if (write(STDOUT_FILENO, CLOSE, sizeof(CLOSE) - 1) > 0)
+		tcsetattr(STDIN_FILENO, TCSAFLUSH, &before);
+	_exit(0);
 }
 
 static void nothing(int signal)
@@ -221,8 +230,48 @@ static bool wait_for_keys(struct screen *s, __u64 until_ns)
 	return true;
 }
 
+static void say_waiting(void)
+{
+	error_set(&shown->problem, 0, "waiting for the agent. ^C ends");
+	shown->away = true;
+	top_draw(shown);
+}
+
+/* Rows that were there before count on: they begin anew. */
+static void note_away(struct screen *s, const struct error *why)
+{
+	s->problem = *why;
+	s->away = true;
+	top_clear(&s->top);
+}
+
+static void note_back(struct screen *s)
+{
+	if (s->away)
+		s->problem.text[0] = 0;
+	s->away = false;
+}
+
+/* An agent that is away may come back. If it is not there at first, something else is wrong. */
+static int ask(struct screen *s, bool first, struct error *err)
+{
+	int ret;
+
+	asking = 1;
+	ret = ended ? 0 : top_ask(s->look, &s->top, say_waiting, err);
+	asking = 0;
+	if (ret && (first || !control_is_away(ret)))
+		return ret;
+	if (ret)
+		note_away(s, err);
+	else
+		note_back(s);
+	return 0;
+}
+
 static int follow(struct screen *s, struct error *err)
 {
+	bool first = true;
 	__u64 next_ns = 0;
 	const struct top_kind *by = s->look->by;
 
@@ -230,10 +279,11 @@ static int follow(struct screen *s, struct error *err)
 		__u64 now_ns = clock_ns(CLOCK_MONOTONIC);
 
 		if (s->look->by != by || (now_ns >= next_ns && !s->paused)) {
-			int ret = top_ask(s->look, &s->top, NULL, err);
+			int ret = ask(s, first, err);
 
 			if (ret)
 				return ret;
+			first = false;
 			by = s->look->by;
 		}
 		if (now_ns >= next_ns)
@@ -252,6 +302,7 @@ int top_screen(struct top_look *look, struct error *err)
 
 	if (ret)
 		return ret;
+	shown = &screen;
 	ret = follow(&screen, err);
 	screen_close();
 	top_clear(&screen.top);

@@ -15,6 +15,7 @@ struct screen {
 	char typed[64];
 	const struct top_kind *was_by; /* where one looked into something: where one comes back to */
 	struct error problem;
+	bool away; /* the agent is, and the problem is that */
 };
 
 /* The whole screen anew (top_draw.c). */

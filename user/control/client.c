@@ -209,8 +209,12 @@ static bool answers(const char *state_dir, int fd)
 static bool is_readable(int fd, int for_ms)
 {
 	struct pollfd pollfd = { .fd = fd, .events = POLLIN };
+	int n;
 
-	return poll(&pollfd, 1, for_ms) > 0;
+	do
+		n = poll(&pollfd, 1, for_ms);
+	while (n < 0 && errno == EINTR); /* a terminal of another size is no answer, and no silence */
+	return n > 0;
 }
 
 /* Waits until there is something to read, as long as the agent's event loop turns. */
@@ -303,6 +307,11 @@ int control_call(const char *state_dir, const char *command, json_t *arguments, 
 	CLEANUP_FCLOSE FILE *stream = NULL;
 
 	return ask(state_dir, command, arguments, NULL, result, waiting, &stream, err);
+}
+
+bool control_is_away(int ret)
+{
+	return ret == -ENOENT || ret == -ECONNREFUSED || ret == -ECONNRESET || ret == -EPIPE || ret == -ETIMEDOUT;
 }
 
 int control_call_with(const char *state_dir, const char *command, json_t *arguments, const char *document,

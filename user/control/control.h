@@ -105,6 +105,8 @@ int control_agent_pid(const char *state_dir, pid_t *pid);
  */
 int control_call(const char *state_dir, const char *command, json_t *arguments, json_t **result, void (*waiting)(void),
 		 struct error *err);
+/* Of what such a call has returned: the agent is not there, or does not answer. It may be there again for the next call. */
+bool control_is_away(int ret);
 
 /*
  * Likewise, with the document as its text is. -EBADMSG: the agent has not understood the request, and has done nothing. Either the text is not
