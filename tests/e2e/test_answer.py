@@ -84,6 +84,7 @@ def test_events(site):
     (latest,) = site.weir("events", "--json", "--count", 1).splitlines()  # not the oldest of what is kept
     assert json.loads(latest)["target"] == "/m"
     followed = site.weir.run("events", "--follow", "--count", "2", "--json")
+    assert followed.stderr == "weir: following refusals of web; ^C ends\n"
     assert len(followed.stdout.splitlines()) == 2
     assert "there is no server" in site.weir.refused("events", "other")
 

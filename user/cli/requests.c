@@ -114,6 +114,7 @@ static const char *const trace_heads[] = { "TIME",     "SERVER", "CLIENT", "USER
 static const size_t trace_widths[] = { 15, 6, 21, 16, 14, 12, 5, 6, 9, 0 };
 const struct requests_view requests_traced = { .command = "trace",
 					       .what = "requests",
+					       .following = "tracing",
 					       .heads = trace_heads,
 					       .widths = trace_widths,
 					       .columns = CLI_COLUMNS(trace_heads),
@@ -124,6 +125,7 @@ static const char *const event_heads[] = { "TIME",   "SERVER", "CLIENT", "USER",
 static const size_t event_widths[] = { 15, 6, 21, 16, 14, 6, 5, 6, 9, 0 };
 const struct requests_view requests_refused = { .command = "events",
 						.what = "refusals",
+						.following = "following refusals of",
 						.heads = event_heads,
 						.widths = event_widths,
 						.columns = CLI_COLUMNS(event_heads),
@@ -134,6 +136,7 @@ static const char *const audited_heads[] = { "TIME",	 "SERVER", "CLIENT", "USER"
 static const size_t audited_widths[] = { 15, 6, 21, 16, 14, 6, 36, 4, 6, 9, 0 };
 const struct requests_view requests_audited = { .command = "events",
 						.what = "refusals",
+						.following = "following refusals of",
 						.heads = audited_heads,
 						.widths = audited_widths,
 						.columns = CLI_COLUMNS(audited_heads),

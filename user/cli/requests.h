@@ -7,6 +7,7 @@
 
 struct requests_view {
 	const char *command, *what;
+	const char *following; /* what it does as they come */
 	const char *const *heads;
 	const size_t *widths;
 	size_t columns;

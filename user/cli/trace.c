@@ -227,12 +227,12 @@ static int read_stream(FILE *stream, struct sink *sink, __u64 count, struct erro
 }
 
 /* On stderr: from now on nothing is missed, and ^C ends it in good order. */
-static void say_servers(json_t *servers)
+static void say_servers(const struct requests_view *view, json_t *servers)
 {
 	json_t *name;
 	size_t i;
 
-	fprintf(stderr, "weir: tracing");
+	fprintf(stderr, "weir: %s", view->following);
 	json_array_foreach (servers, i, name)
 		fprintf(stderr, "%s %s", i ? "," : "", json_string_value(name));
 	fprintf(stderr, "%s; ^C ends\n", json_array_size(servers) ? "" : " (no server is attached yet)");
@@ -291,7 +291,7 @@ static int follow(const struct requests_view *view, const struct trace_options *
 		return ret;
 	if (once)
 		return show_kept(view, trace, table, stream, err);
-	say_servers(json_object_get(result, "servers"));
+	say_servers(view, json_object_get(result, "servers"));
 	return requests_print_heads(table, err) ?: read_stream(stream, &sink, trace->count, err);
 }
 
