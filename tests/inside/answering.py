@@ -3,6 +3,7 @@
 import collections
 import concurrent.futures
 import contextlib
+import os
 import platform
 import re
 import threading
@@ -14,6 +15,7 @@ from lib.weir import BINARY, OTHER_PROGRAMS
 from seeing import attach, audited, lane, shared_world
 
 BURST = 6
+REFUSALS = int(os.environ.get("REFUSALS") or 10000)  # of the tests with very many
 REGISTERS_SINCE = 6, 18
 
 # A mark, for tests of servers that refuse by memory.

@@ -7,7 +7,7 @@ import pytest
 from kube import got
 from lib.process import eventually
 
-from answering import BURST, agents_change, answered, executing, looked_into, refuses, served, shares_a_connection, statuses
+from answering import BURST, REFUSALS, agents_change, answered, executing, looked_into, refuses, served, shares_a_connection, statuses
 from seeing import audited, lane
 from watching import limits_watches
 
@@ -87,7 +87,7 @@ def test_denied(world, old):
 
 def test_ten_thousand(world, old):
     """Each refusal that was decided is answered."""
-    refuses(world, old, PODS, 10000, 50, "judy")
+    refuses(world, old, PODS, REFUSALS, 50, "judy")
 
 
 def none_left(world, kube, user):

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 """`--inside answer --write-memory` on a kube-apiserver 1.20.2, on kernels that let programs write memory, but no registers."""
-import os
 
 import pytest
 
 from lib.process import eventually
 
-from answering import BURST, agents_change, answered, by_memory, executing, looked_into, refuses, shares_a_connection, statuses
+from answering import BURST, REFUSALS, agents_change, answered, by_memory, executing, looked_into, refuses, shares_a_connection, statuses
 from seeing import audited
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -49,7 +48,7 @@ def test_watches_pass(world, old):
 
 def test_very_many(world, old):
     """Each refusal that was decided is answered."""
-    refuses(world, old, PODS, int(os.environ.get("REFUSALS") or 10000), 50, "judy")
+    refuses(world, old, PODS, REFUSALS, 50, "judy")
 
 
 @pytest.mark.usefixtures("usual_agent")

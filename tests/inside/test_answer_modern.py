@@ -4,7 +4,7 @@ import pytest
 
 from lib.process import eventually
 
-from answering import executing, looked_into, refuses, shares_a_connection
+from answering import REFUSALS, executing, looked_into, refuses, shares_a_connection
 from modern import DEFINITIONS, modern_server
 from watching import limits_watches
 
@@ -44,4 +44,4 @@ def test_watches(world, modern):
 
 def test_ten_thousand(world, modern, fair):
     """Each refusal that was decided is answered, while stacks move and goroutines are preempted wherever they can be."""
-    refuses(world, modern, DEFINITIONS, 10000, 50, "judy", counts_itself=fair)
+    refuses(world, modern, DEFINITIONS, REFUSALS, 50, "judy", counts_itself=fair)

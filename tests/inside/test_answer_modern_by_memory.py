@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """`--inside answer --write-memory` on an API server of k8s.io/apiserver 0.36: `Handle` has the func value on the stack."""
-import os
 
 import pytest
 
-from answering import by_memory, looked_into, refuses, shares_a_connection
+from answering import REFUSALS, by_memory, looked_into, refuses, shares_a_connection
 from modern import DEFINITIONS, modern_server
 
 pytestmark = by_memory
@@ -33,4 +32,4 @@ def test_one_connection(world, modern):
 
 def test_very_many(world, modern):
     """Each refusal that was decided is answered."""
-    refuses(world, modern, DEFINITIONS, int(os.environ.get("REFUSALS") or 10000), 50, "judy")
+    refuses(world, modern, DEFINITIONS, REFUSALS, 50, "judy")
