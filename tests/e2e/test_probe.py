@@ -164,3 +164,12 @@ def test_usage(world):
     assert world.weir.run("probe", "web").returncode == 2
     assert "no-such-namespace" in world.weir.refused("probe", "--netns", "no-such-namespace")
     assert run(*world.weir.command("help", "probe")).startswith("Usage: weir probe")
+
+
+@pytest.mark.together
+def test_what_is_no_binary_is_not_waited_for(world, tmp_path):
+    """As a FIFO that nobody writes to: `--binary <(...)` is a pipe, too."""
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    for path in (fifo, tmp_path):
+        assert world.weir.refused("probe", "--binary", path) == f"weir: {path}: not a regular file"

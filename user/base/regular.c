@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 
-int regular_read(const char *path, FILE **out, struct error *err)
+int regular_open(const char *path, struct error *err)
 {
 	CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	struct stat info;
@@ -17,6 +17,15 @@ int regular_read(const char *path, FILE **out, struct error *err)
 		return error_set(err, -errno, "%s: %s", path, strerror(errno));
 	if (!S_ISREG(info.st_mode))
 		return error_set(err, -EINVAL, "%s: not a regular file", path);
+	return cleanup_take(&fd);
+}
+
+int regular_read(const char *path, FILE **out, struct error *err)
+{
+	CLEANUP_CLOSE int fd = regular_open(path, err);
+
+	if (fd < 0)
+		return fd;
 	*out = fdopen(fd, "r");
 	if (!*out)
 		return error_set(err, -errno, "%s: %s", path, strerror(errno));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Files of the agent's own. What somebody has put in the place of one, such as a FIFO, is not waited for. */
+/* Files of the agent's own, and binaries. What somebody has put in the place of one, such as a FIFO, is not waited for. */
 #ifndef WEIR_USER_BASE_REGULAR_H
 #define WEIR_USER_BASE_REGULAR_H
 
@@ -7,7 +7,10 @@
 
 #include "base/error.h"
 
-/* *out is the caller's to close. A negative errno: -EINVAL where it is no regular file. err says the path. */
+/* A descriptor to read from, or a negative errno: -EINVAL where it is no regular file. err says the path. */
+int regular_open(const char *path, struct error *err);
+
+/* The same as a stream: *out is the caller's to close. */
 int regular_read(const char *path, FILE **out, struct error *err);
 
 /* To be written: a descriptor, or a negative errno. flags: besides those of any. A link is not followed; ENXIO: a FIFO. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* weir probe --binary: what is found in a server's binary, and what missed. */
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/regular.h"
 #include "cli/cli.h"
 #include "cli/slow.h"
 #include "golang/show.h"
@@ -96,14 +96,12 @@ int cli_probe_binary(const char *path)
 {
 	CLEANUP_JSON json_t *result = NULL;
 	CLEANUP_GOLANG struct golang *go = NULL;
-	CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
 	struct error err, why;
+	CLEANUP_CLOSE int fd = regular_open(path, &err);
 	int ret;
 
-	if (fd < 0) {
-		error_set(&err, -errno, "%s: %s", path, strerror(errno));
+	if (fd < 0)
 		return cli_fail(&err);
-	}
 	if (look_into(fd, &go, &why)) {
 		error_set(&err, -ENOEXEC, "%.200s: %.300s", path, why.text);
 		return cli_fail(&err);
