@@ -127,6 +127,14 @@ char *saved_state(const struct fixture *f)
 	return json_dumps(servers, JSON_COMPACT | JSON_SORT_KEYS);
 }
 
+void write_file(const char *path, const char *text)
+{
+	CLEANUP_FCLOSE FILE *out = fopen(path, "we");
+
+	assert_non_null(out);
+	assert_true(fputs(text, out) >= 0);
+}
+
 void assert_saved(const struct fixture *f, const char *before)
 {
 	CLEANUP_FREE char *after = saved_state(f);

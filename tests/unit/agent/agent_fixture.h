@@ -32,6 +32,9 @@ void succeed(struct fixture *f, const char *command, const char *arguments);
 /* The error must contain `word`. */
 void refuse(struct fixture *f, const char *command, const char *arguments, const char *word);
 
+/* A file that the agent is to read. */
+void write_file(const char *path, const char *text);
+
 /* state.json; the caller frees it. */
 char *saved_state(const struct fixture *f);
 /* It is as it was. */

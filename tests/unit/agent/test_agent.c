@@ -53,15 +53,6 @@ static void attach_refused(void **state)
 	assert_int_equal(fake_nets[1].writes, writes);
 }
 
-static void write_file(const char *path, const char *text)
-{
-	FILE *file = fopen(path, "we");
-
-	assert_non_null(file);
-	fputs(text, file);
-	assert_int_equal(fclose(file), 0);
-}
-
 #define WITH_FILE(file) "{\"server\":{\"name\":\"api\",\"listen\":[\"*:80\"],\"identity\":{\"" file "\":\"%s\"}}}"
 
 static void refuse_file(struct fixture *f, const char *format, const char *path, const char *word)

@@ -116,14 +116,6 @@ static void expect_waits(unsigned int kernel, unsigned int disk, unsigned int fi
 	kernel_waits = disk_waits = file_waits = 0;
 }
 
-static void write_file(const char *path, const char *text)
-{
-	CLEANUP_FCLOSE FILE *out = fopen(path, "w");
-
-	assert_non_null(out);
-	assert_true(fputs(text, out) >= 0);
-}
-
 /* --- the tests */
 
 static void commands(void **state)

@@ -37,14 +37,6 @@ struct scene {
 	const char *paths[2];
 };
 
-static void write_file(const char *path, const char *text)
-{
-	CLEANUP_FCLOSE FILE *out = fopen(path, "w");
-
-	assert_non_null(out);
-	assert_true(fputs(text, out) >= 0);
-}
-
 static void follow(struct scene *w, const char *a, const char *b)
 {
 	size_t n = 0;
