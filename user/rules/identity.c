@@ -344,9 +344,14 @@ static int count_address(const struct address_row *row, void *context)
 
 int identity_size(const struct identity_settings *settings, size_t *tokens, size_t *addresses, struct error *err)
 {
-	int ret;
+	size_t n_tokens = 0, n_addresses = 0;
+	int ret = settings->token_file ? token_file_read(settings->token_file, count_token, &n_tokens, err) : 0;
 
-	*tokens = *addresses = 0;
-	ret = settings->token_file ? token_file_read(settings->token_file, count_token, tokens, err) : 0;
-	return ret ?: each_address(settings, count_address, addresses, err);
+	if (!ret)
+		ret = each_address(settings, count_address, &n_addresses, err);
+	if (ret)
+		return ret;
+	*tokens = n_tokens;
+	*addresses = n_addresses;
+	return 0;
 }
