@@ -80,7 +80,7 @@ struct identity_count {
 	int tokens, addresses;
 };
 int identity_load(struct agent *agent, int slot, struct identity_count *count, struct error *err);
-/* Could a new server's files be put in force? Nothing is. */
+/* Could the files of a server that is new, or is to be another, be put in force? Nothing is. */
 int identity_check(struct agent *agent, const struct server *server, struct error *err);
 /* What is said of a file of tokens that has none, once it was read; NULL: it has some, or there is no file. */
 const char *identity_tokenless(const struct agent *agent, int slot);

@@ -187,7 +187,9 @@ static int check_settings(const struct change *c, struct server *to, struct erro
 	ret = state_check(&c->agent->state, to, err);
 	if (ret || !c->net)
 		return ret;
-	return server_check_hooks(c->agent, c->net->fd, to, err) ?: check_lost(c, err);
+	return server_check_hooks(c->agent, c->net->fd, to, err) ?:
+		       check_lost(c, err)			 ?:
+								   identity_check(c->agent, to, err);
 }
 
 int server_replace(struct agent *agent, int slot, struct server *to, struct error *err)

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -90,6 +91,35 @@ static void status_is_short(void **state)
 			     "{\"subject\":\"bob\",\"qps\":1,\"burst\":2},"
 			     "{\"subject\":\"carol\",\"qps\":1,\"burst\":2}]}")));
 	assert_int_equal(status_length(f), before);
+}
+
+#define IDENTITY(member) OBJECT(Throttle, "api", "\"identity\":{\"" member "\":\"%s\"}")
+
+static void refuse_file(struct fixture *f, const char *objects, const char *path, const char *word)
+{
+	CLEANUP_FREE char *arguments = NULL, *before = saved_state(f);
+	unsigned int writes = fake_nets[1].writes;
+
+	assert_true(asprintf(&arguments, objects, path) > 0);
+	refuse(f, "apply", arguments, word);
+	assert_saved(f, before);
+	assert_int_equal(fake_nets[1].writes, writes);
+}
+
+/* The kernel is not told, so nothing has to be taken back. */
+static void files_are_read_first(void **state)
+{
+	struct fixture *f = *state;
+	char path[64];
+
+	succeed(f, "attach", ATTACH);
+	snprintf(path, sizeof(path), "%s/file", f->state_dir);
+	refuse_file(f, APPLY(IDENTITY("tokenFile")), path, "No such file");
+	refuse_file(f, APPLY(IDENTITY("addressFile")), path, "No such file");
+	write_file(path, "too,few\n");
+	refuse_file(f, APPLY(IDENTITY("tokenFile")), path, "file:1:1: ");
+	refuse_file(f, APPLY(IDENTITY("addressFile")), path, "file:1:1: ");
+	assert_int_equal(unlink(path), 0);
 }
 
 /* Whatever the kernel refuses: all is as it was, also what was applied before that failed. */
@@ -480,6 +510,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		with_agent(applied),
 		with_agent(status_is_short),
+		with_agent(files_are_read_first),
 		with_agent(taken_back),
 		with_agent(refused),
 		with_agent(attached_with_it),
