@@ -161,6 +161,9 @@ def test_tokens_of_nobody(world):
     tokens(world)
     site.weir("reload")
     assert "no tokens" not in site.weir("status")
+    write(path, "token-1,alice,1")
+    site.weir("reload")
+    assert '"web": 1 token and 0 addresses were read' in site.weir.log()
 
 
 def test_files_are_read_again_by_the_next_agent(world):

@@ -244,7 +244,7 @@ def test_attached_over_a_lost_state(attached):
     (site.weir.state_dir / "state.json").unlink()
     site.weir.start()
     site.attach()
-    assert "removed, 1 translated connections reset" in site.weir.log()
+    assert "removed, 1 translated connection reset" in site.weir.log()
     with pytest.raises(ConnectionError):
         noisy.get("/more")
     assert quiet.drive(2) == [200] * 2

@@ -125,8 +125,8 @@ int server_detach(struct agent *agent, int slot, bool force, struct server_detac
 		ret = server_end(agent, slot, err);
 	if (ret)
 		return detach_failed(agent, slot, name, ret, err);
-	log_info("server \"%s\" is detached: %d connections reset, %llu draining", name, detached.reset,
-		 detached.draining);
+	log_info("server \"%s\" is detached: %d connection%s reset, %llu draining", name, detached.reset,
+		 detached.reset == 1 ? "" : "s", detached.draining);
 	*out = detached;
 	return 0;
 }

@@ -53,8 +53,9 @@ static int check_room(const struct agent *agent, const struct server *server, si
 	}
 	if (tokens > WEIR_MAX_TOKENS || addresses > WEIR_MAX_ADDRESSES)
 		return error_set(err, -ENOSPC,
-				 "%zu tokens and %zu addresses in one network namespace: it has room for %d and %d",
-				 tokens, addresses, WEIR_MAX_TOKENS, WEIR_MAX_ADDRESSES);
+				 "%zu token%s and %zu address%s in one network namespace: it has room for %d and %d",
+				 tokens, tokens == 1 ? "" : "s", addresses, addresses == 1 ? "" : "es", WEIR_MAX_TOKENS,
+				 WEIR_MAX_ADDRESSES);
 	return 0;
 }
 

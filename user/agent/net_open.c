@@ -132,13 +132,15 @@ static int end_leftovers(struct datapath *dp, const char *dir, struct error *err
 	if (ret)
 		return ret;
 	reset = datapath_reset_translated(dp, DATAPATH_EVERY_SLOT, &why);
-	if (reset < 0)
+	if (reset < 0) {
 		log_warning("%s: %s", dir, why.text);
+		reset = 0;
+	}
 	ret = datapath_remove(dp, err);
 	if (!ret)
 		log_warning(
-			"%s belonged to servers that are not in the state: removed, %d translated connections reset",
-			dir, reset < 0 ? 0 : reset);
+			"%s belonged to servers that are not in the state: removed, %d translated connection%s reset",
+			dir, reset, reset == 1 ? "" : "s");
 	return ret;
 }
 

@@ -38,7 +38,7 @@ static void sweep(struct net *net)
 	if (n < 0)
 		log_error("sweep: %s", err.text);
 	else if (n > 0)
-		log_info("swept %d connections without sockets", n);
+		log_info("swept %d connection%s without a socket", n, n == 1 ? "" : "s");
 }
 
 /* One that has not had its turn in this round. */

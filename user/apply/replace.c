@@ -172,9 +172,9 @@ static int check_lost(const struct change *c, struct error *err)
 		return ret;
 	return error_set(
 		err, -EBUSY,
-		"server \"%s\" cannot lose a port or an interface yet: %llu connections on which requests were "
-		"refused are still open; try again when they have ended",
-		c->to->name, translated);
+		"server \"%s\" cannot lose a port or an interface yet: %llu connection%s on which requests were "
+		"refused %s to end first; try again then",
+		c->to->name, translated, translated == 1 ? "" : "s", translated == 1 ? "has" : "have");
 }
 
 /* What only the machine can tell of settings that change. to: of the change. */

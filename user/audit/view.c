@@ -298,7 +298,9 @@ json_t *audit_changes(const struct audit_view *before, const struct audit_view *
 		if (!find_server(before, after->servers[i].name))
 			compare_server(&c, NULL, &after->servers[i]);
 	if (c.more)
-		json_array_append_new(c.list, json_pack("{s:s, s:o, s:n, s:n}", "server", c.server, "what",
-							json_sprintf("%zu more changes", c.more), "before", "after"));
+		json_array_append_new(c.list,
+				      json_pack("{s:s, s:o, s:n, s:n}", "server", c.server, "what",
+						json_sprintf("%zu more change%s", c.more, c.more == 1 ? "" : "s"),
+						"before", "after"));
 	return c.list;
 }

@@ -78,7 +78,8 @@ static void tell_lost(unsigned long lost)
 {
 	char text[96];
 
-	snprintf(text, sizeof(text), "%lu lines of the log are lost: nobody read them", lost);
+	snprintf(text, sizeof(text), "%lu line%s of the log %s lost: nobody read %s", lost, lost == 1 ? "" : "s",
+		 lost == 1 ? "is" : "are", lost == 1 ? "it" : "them");
 	write_line("warning", text);
 }
 

@@ -229,8 +229,7 @@ int cli_history(const struct command *command, int argc, char **argv)
 		return 1;
 	left_out = cli_number(result, "left_out");
 	if (left_out)
-		fprintf(stderr,
-			"weir: warning: %lld older rows are left out: use a shorter --since, a filter or --sum\n",
-			left_out);
+		fprintf(stderr, "weir: warning: %lld older row%s left out: use a shorter --since, a filter or --sum\n",
+			left_out, left_out == 1 ? " is" : "s are");
 	return cli_printed(print(&look, result));
 }

@@ -178,10 +178,11 @@ static void say_number(FILE *out, json_t *of, const char *key, const char *what)
 static void say_counts(FILE *out, json_t *result)
 {
 	json_t *left_out = json_object_get(result, "left_out"), *missing = json_object_get(result, "missing");
+	long long requests = cli_number(result, "requests"), changed = cli_number(result, "changed");
 
-	fprintf(out, "%lld requests in %.1f s, of which %lld are decided otherwise than they were\n",
-		cli_number(result, "requests"), json_number_value(json_object_get(result, "seconds")),
-		cli_number(result, "changed"));
+	fprintf(out, "%lld request%s in %.1f s, of which %lld %s\n", requests, requests == 1 ? "" : "s",
+		json_number_value(json_object_get(result, "seconds")), changed,
+		changed == 1 ? "is decided otherwise than it was" : "are decided otherwise than they were");
 	say_number(out, left_out, "other_servers", "more are of servers that the policy does not name");
 	say_number(out, left_out, "rejected", "more were answered 400, and are no limit's");
 	say_number(out, left_out, "unread", "more cannot be read");

@@ -183,8 +183,8 @@ static void add_dry_run(json_t *remarks, json_t *server)
 						  NULL;
 
 		remark(remarks, name, false,
-		       text_of("dry run: nothing is refused; %lld requests would have been%s%s", shed, more ?: "",
-			       waits ?: ""));
+		       text_of("dry run: nothing is refused; %lld request%s would have been%s%s", shed,
+			       shed == 1 ? "" : "s", more ?: "", waits ?: ""));
 	} else if (limits)
 		remark(remarks, name, false, text_of("dry run: %s", limits));
 }

@@ -109,8 +109,8 @@ static int write_lines(struct history *history, const struct history_sample *sam
 		return error_set(err, -ENOMEM, "out of memory");
 	if (left_out && !history->crowded)
 		log_warning(
-			"history: of a minute that began at %lld, %d rows had no room in %d bytes; this is said once",
-			(long long)sample->now.time, left_out, SAMPLE_BYTES);
+			"history: of a minute that began at %lld, %d row%s had no room in %d bytes; this is said once",
+			(long long)sample->now.time, left_out, left_out == 1 ? "" : "s", SAMPLE_BYTES);
 	history->crowded |= left_out;
 	return length ? history_append(history->dir, sample->now.time, steady, lines, length, err) : 0;
 }

@@ -16,7 +16,8 @@ static int reload(struct agent *agent, int slot, json_t *list, struct error *err
 
 	if (ret)
 		return error_set(err, ret, "server \"%s\" keeps what it had: %s", name, why.text);
-	log_info("server \"%s\": %d tokens and %d addresses were read", name, count.tokens, count.addresses);
+	log_info("server \"%s\": %d token%s and %d address%s were read", name, count.tokens,
+		 count.tokens == 1 ? "" : "s", count.addresses, count.addresses == 1 ? "" : "es");
 	json_array_append_new(list, json_pack("{s:s, s:i, s:i}", "name", name, "tokens", count.tokens, "addresses",
 					      count.addresses));
 	return 0;
