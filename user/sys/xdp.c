@@ -40,7 +40,7 @@ static void name_program(struct xdp_owner *owner)
 }
 
 /*
- * 1: by our link. 0: not, or there is no such link. Another negative errno: nobody can tell. A link outlives its device, and a number
+ * 1: by our link. 0: not, or there is no such link. A negative errno: nobody can tell. A link outlives its device, and a number
  * may be given to another one: the device's program must be the link's.
  */
 static int link_runs(const char *dir, __u32 ifindex, __u32 id)
