@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What is taken off a client's packets: options of its SYN and the urgent mark, by which the two streams would differ; accurate ECN. */
+/* What is taken off a client's packets: options of its SYN and the urgent mark, by which the server would read another stream, and accurate ECN. */
 #ifndef WEIR_BPF_STRIP_H
 #define WEIR_BPF_STRIP_H
 

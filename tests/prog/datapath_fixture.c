@@ -124,6 +124,15 @@ static int run_command(void *command)
 	return system(command); /* NOLINT(cert-env33-c) */
 }
 
+void assert_changes(struct datapath *dp, enum datapath_part part, __u64 added, __u64 changed, __u64 dropped)
+{
+	const struct datapath_changes *c = &datapath_written(dp)->of[part];
+
+	if (c->added != added || c->changed != changed || c->dropped != dropped)
+		fail_msg("%s: %llu added, %llu changed, %llu dropped", datapath_part_name(part), c->added, c->changed,
+			 c->dropped);
+}
+
 int inside(const char *format, ...)
 {
 	char command[1024];

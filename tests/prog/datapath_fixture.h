@@ -41,6 +41,9 @@ int limit_unset(struct datapath *dp, __u32 server, enum weir_builtin_limit built
 int override_set(struct datapath *dp, __u32 server, enum weir_builtin_limit builtin, __u64 subject, __u64 per_ns,
 		 __u64 burst);
 
+/* So much of the part has been written since the datapath was opened. */
+void assert_changes(struct datapath *dp, enum datapath_part part, __u64 added, __u64 changed, __u64 dropped);
+
 /* Runs a shell command in the test's network namespace; its status. */
 int inside(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Calls run(arg) there. */

@@ -155,9 +155,9 @@ static int unread(const char *name, __u64 number, int why, struct error *err)
 	if (why == -EFBIG)
 		return error_set(
 			err, why,
-			"%s:%llu: longer than 100 MiB. If it is an entry of an audit log, leave out what it need not have: "
+			"%s:%llu: longer than %u MiB. If it is an entry of an audit log, leave out what it need not have: "
 			"jq -c 'del(.requestObject, .responseObject)' FILE | weir events --audit-log -",
-			name, number);
+			name, number, JOIN_LINE_MAX >> 20);
 	if (why == -ENOMEM)
 		return error_set(err, why, "out of memory");
 	return error_set(err, why, "%s: %s", name, strerror(-why));
