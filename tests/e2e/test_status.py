@@ -78,6 +78,26 @@ def test_nobody_listens(world):
         assert "nobody listens" not in weir("status")
 
 
+def test_udp(world):
+    """A server may speak HTTP/3, which weir does not limit: that is said while it takes UDP on its port from anybody."""
+    home, port, weir = world.loopback().server_ns, world.port(), world.agent()
+    warning = (f"weir does not limit UDP, such as HTTP/3, and somebody takes it on port {port}: turn HTTP/3 off in the server, or have a "
+               "firewall drop it")
+    with home.entered():
+        listener = socket.create_server(("127.0.0.1", port))
+        udp, client = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
+        udp.bind(("127.0.0.1", port))
+    with listener, udp, client:
+        done = weir.run("attach", "web", "--port", port, "--netns", home.path)
+        assert (done.returncode, done.stderr) == (0, f"weir: warning: {warning}\n")
+        world.attached()
+        assert weir.server()["takes_udp"] == warning and f"web: warning: {warning}\n" in weir("status")
+        client.bind(("127.0.0.1", 0))
+        udp.connect(client.getsockname())  # now it takes nothing from anybody else
+        eventually(lambda: weir.server()["takes_udp"] is None, "that UDP is not taken any more is seen")
+        assert "UDP" not in weir("status")
+
+
 def test_rates(world, site):
     """Of the last ten to twenty seconds; nothing where that is not known yet."""
     site.client("carol").drive(6)

@@ -53,6 +53,12 @@ struct identity_read {
 	int n_tokens, n_addresses;
 };
 
+/* Who listened on a server's ports lately, as a warning (listening.c). NULL: there is none, or it is not known. */
+struct server_listening {
+	char *nobody; /* owned: on some nobody does */
+	char *udp;    /* owned: on some it is also done by UDP */
+};
+
 struct agent {
 	const struct agent_options *options;
 	pthread_mutex_t turn;	/* to work; taken before the lock */
@@ -73,7 +79,7 @@ struct agent {
 		struct error problem;	   /* why it is not, or what could not be repaired */
 		struct error identity_err; /* the last failure to read its files of tokens and addresses */
 		struct error warning;	   /* what is unwise about them */
-		char *unheard; /* owned: on which of its ports nobody listened lately. NULL: there is none, or it is not known */
+		struct server_listening listening;
 		char *held_elsewhere; /* owned: why it is not held on the cgroup that was asked for. NULL: it is, or nowhere */
 		bool held_in_part; /* on less than all of the machine's cgroups */
 		struct identity_read read;

@@ -99,6 +99,7 @@ static int bring_in(struct agent *agent, int slot, struct error *err)
 int server_attach(struct agent *agent, struct server *server, json_t *netns_inode, struct error *err)
 {
 	CLEANUP_SERVER struct server *owned = server;
+	const struct server_listening *listening;
 	int slot, ret = 0;
 
 	if (!server->netns)
@@ -122,7 +123,10 @@ int server_attach(struct agent *agent, struct server *server, json_t *netns_inod
 	}
 	log_info("server \"%s\" is attached", server->name);
 	server_listen(agent, slot);
-	if (agent->servers[slot].unheard)
-		log_warning("server \"%s\": %s", server->name, agent->servers[slot].unheard);
+	listening = &agent->servers[slot].listening;
+	if (listening->nobody)
+		log_warning("server \"%s\": %s", server->name, listening->nobody);
+	if (listening->udp)
+		log_warning("server \"%s\": %s", server->name, listening->udp);
 	return slot;
 }

@@ -5,6 +5,7 @@
 #include "agent/agent.h"
 #include "agent/jobs.h"
 #include "agent/net.h"
+#include "agent/servers.h"
 #include "base/cleanup.h"
 
 void agent_init(struct agent *agent, const struct agent_options *options)
@@ -21,7 +22,7 @@ void agent_init(struct agent *agent, const struct agent_options *options)
 void agent_destroy(struct agent *agent)
 {
 	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
-		free(agent->servers[slot].unheard);
+		server_listening_free(&agent->servers[slot].listening);
 		free(agent->servers[slot].held_elsewhere);
 	}
 	json_decref(agent->events);

@@ -26,8 +26,8 @@ int server_named(const struct agent *agent, const char *name, struct error *err)
 /* --- attach.c */
 
 /*
- * Takes over the server, on failure too. netns_inode: where the command was given (may be NULL). Returns its slot, of which `unheard` is
- * known.
+ * Takes over the server, on failure too. netns_inode: where the command was given (may be NULL). Returns its slot, of which `listening`
+ * is known.
  */
 int server_attach(struct agent *agent, struct server *server, json_t *netns_inode, struct error *err);
 /* A command that names no namespace means its own, which must then be the agent's. inode: of where it was given, or NULL. */
@@ -49,13 +49,14 @@ bool nets_given_up(const struct agent *agent);
 /* Lets go of those. Their servers stay attached, and are in force again when there is a namespace of that name. A job. */
 void nets_let_go(struct agent *agent);
 
-/* --- unheard.c */
+/* --- listening.c */
 
-/* Finds out on which ports of a server in force nobody listens. */
+void server_listening_free(struct server_listening *listening);
+/* Finds out who listens on the ports of a server in force. */
 void server_listen(struct agent *agent, int slot);
 /* The same for all of them. A job. */
 void servers_listen(struct agent *agent);
-/* Is there such a port? */
+/* Is there a port on which nobody does? */
 bool servers_unheard(const struct agent *agent);
 
 /* --- drain.c */

@@ -208,18 +208,17 @@ static void add_bodies(json_t *remarks, json_t *server)
 
 static void add_server(json_t *remarks, json_t *server, bool in_full)
 {
-	CLEANUP_FREE char *warning = said(server, "warning"), *other_weir = said(server, "other_weir");
-	CLEANUP_FREE char *unheard = said(server, "nobody_listens");
+	static const char *const warnings[] = { "warning", "nobody_listens", "takes_udp", "other_weir" };
 	const char *name = cli_text(server, "name");
 	json_t *loopback = json_object_get(server, "loopback");
 
 	remark(remarks, name, true, said(server, "problem"));
-	if (warning)
-		remark(remarks, name, false, text_of("warning: %s", warning));
-	if (unheard)
-		remark(remarks, name, false, text_of("warning: %s", unheard));
-	if (other_weir)
-		remark(remarks, name, false, text_of("warning: %s", other_weir));
+	for (size_t i = 0; i < sizeof(warnings) / sizeof(*warnings); i++) {
+		CLEANUP_FREE char *warning = said(server, warnings[i]);
+
+		if (warning)
+			remark(remarks, name, false, text_of("warning: %s", warning));
+	}
 	add_bodies(remarks, server);
 	add_dry_run(remarks, server);
 	add_hold(remarks, name, json_object_get(server, "hold"));

@@ -79,7 +79,7 @@ static void warn(json_t *list, const struct planned *p, const char *text)
 		json_array_append_new(list, json_sprintf("server \"%s\": %s", p->name, text));
 }
 
-/* Ports on which nobody listens and cgroups without its sockets, as `attach` says it, and limits for no request. What can be said before there is a server, `check` says. */
+/* Ports on which nobody listens, or also by UDP, and cgroups without its sockets, as `attach` says it, and limits for no request. What can be said before there is a server, `check` says. */
 static json_t *warnings(const struct agent *agent, const struct plan *plan)
 {
 	json_t *list = json_array();
@@ -88,7 +88,8 @@ static json_t *warnings(const struct agent *agent, const struct plan *plan)
 		const struct planned *p = &plan->servers[i];
 		CLEANUP_FREE char *idle = p->ends ? NULL : inside_idle_limit(agent, p->slot);
 
-		warn(list, p, p->attached ? agent->servers[p->slot].unheard : NULL);
+		warn(list, p, p->attached ? agent->servers[p->slot].listening.nobody : NULL);
+		warn(list, p, p->attached ? agent->servers[p->slot].listening.udp : NULL);
 		warn(list, p, p->attached ? agent->servers[p->slot].held_elsewhere : NULL);
 		warn(list, p, idle);
 	}

@@ -11,6 +11,7 @@ int agent_attach(struct agent *agent, json_t *arguments, json_t **result, struct
 	json_t *description = NULL, *inode = NULL;
 	CLEANUP_FREE char *other_weir = NULL, *refuses_not = NULL, *inside = NULL;
 	struct server *server = NULL;
+	const struct server_listening *listening;
 	const char *tokenless;
 	json_error_t why;
 	int slot, ret;
@@ -31,9 +32,10 @@ int agent_attach(struct agent *agent, json_t *arguments, json_t **result, struct
 	inside = inside_chosen(agent, slot);
 	*result = json_pack("{s:s, s:s*, s:s*}", "name", agent->state.servers[slot]->name, "inside", inside,
 			    "refuses_not", refuses_not);
-	if (agent->servers[slot].unheard || agent->servers[slot].held_elsewhere || other_weir || tokenless)
+	listening = &agent->servers[slot].listening;
+	if (listening->nobody || listening->udp || agent->servers[slot].held_elsewhere || other_weir || tokenless)
 		json_object_set_new(*result, "warnings",
-				    json_pack("[s*, s*, s*, s*]", agent->servers[slot].unheard,
+				    json_pack("[s*, s*, s*, s*, s*]", listening->nobody, listening->udp,
 					      agent->servers[slot].held_elsewhere, other_weir, tokenless));
 	return 0;
 }

@@ -284,7 +284,8 @@ static int describe_server(const struct agent *agent, int slot, struct limits_ta
 	json_object_set_new(object, "mode", json_string(server_mode(agent, slot)));
 	json_object_set_new(object, "problem", json_pack("s?", server_problem(agent, slot, net)));
 	json_object_set_new(object, "warning", json_pack("s?", server_warning(agent, slot, net, counters) ?: idle));
-	json_object_set_new(object, "nobody_listens", json_pack("s?", agent->servers[slot].unheard));
+	json_object_set_new(object, "nobody_listens", json_pack("s?", agent->servers[slot].listening.nobody));
+	json_object_set_new(object, "takes_udp", json_pack("s?", agent->servers[slot].listening.udp));
 	json_object_set_new(object, "other_weir", json_pack("s?", other_weir));
 	json_object_set_new(object, "serves_bodies", json_boolean(serves_bodies));
 	json_object_set_new(object, "loopback", describe_loopback(server, net));

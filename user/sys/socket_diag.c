@@ -122,17 +122,30 @@ static int each_listener(const struct nlmsghdr *header, void *arg)
 	return MNL_CB_OK;
 }
 
-int socket_diag_listeners(struct mnl_socket *nl, socket_diag_listener_t call, void *arg)
+static int each_without_peer(struct mnl_socket *nl, __u8 protocol, __u32 state, struct each_listener each)
 {
-	struct each_listener each = { .call = call, .arg = arg };
 	_Alignas(struct nlmsghdr) char buffer[256];
+	struct inet_diag_req_v2 *request;
 	int ret = 0;
 
 	for (size_t i = 0; i < sizeof(families) && !ret; i++) {
-		request_start(buffer, SOCK_DIAG_BY_FAMILY, NLM_F_DUMP, families[i])->idiag_states = 1U << TCP_LISTEN;
+		request = request_start(buffer, SOCK_DIAG_BY_FAMILY, NLM_F_DUMP, families[i]);
+		request->sdiag_protocol = protocol;
+		request->idiag_states = 1U << state;
 		ret = netlink_ask(nl, (struct nlmsghdr *)buffer, each_listener, &each);
 	}
 	return ret;
+}
+
+int socket_diag_listeners(struct mnl_socket *nl, socket_diag_listener_t call, void *arg)
+{
+	return each_without_peer(nl, IPPROTO_TCP, TCP_LISTEN, (struct each_listener){ call, arg });
+}
+
+/* The kernel calls a socket of UDP closed that has no peer. */
+int socket_diag_udp(struct mnl_socket *nl, socket_diag_listener_t call, void *arg)
+{
+	return each_without_peer(nl, IPPROTO_UDP, TCP_CLOSE, (struct each_listener){ call, arg });
 }
 
 static int note_state(const struct nlmsghdr *header, void *arg)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The TCP sockets of the caller's network namespace, by inet_diag. A flow's `server` end is the socket's own. */
+/* The TCP sockets of the caller's network namespace, and those of UDP without a peer, by inet_diag. A flow's `server` end is the socket's own. */
 #ifndef WEIR_USER_SYS_SOCKET_DIAG_H
 #define WEIR_USER_SYS_SOCKET_DIAG_H
 
@@ -39,6 +39,8 @@ struct socket_listener {
 /* The same for every socket that listens. */
 typedef void (*socket_diag_listener_t)(const struct socket_listener *listener, void *arg);
 int socket_diag_listeners(struct mnl_socket *nl, socket_diag_listener_t call, void *arg);
+/* Of UDP, for every socket that takes packets from anybody. -ENOENT: the kernel does not tell (udp_diag). */
+int socket_diag_udp(struct mnl_socket *nl, socket_diag_listener_t call, void *arg);
 
 /* Ends a socket as if it had been reset: its owner reads an error, its peer gets a RST. */
 int socket_diag_destroy(struct mnl_socket *nl, const struct socket_id *socket);

@@ -337,6 +337,27 @@ static void nobody_listens(void **state)
 			    text);
 }
 
+/* One warning for each port, also where it is named for two addresses. */
+static void takes_udp(void **state)
+{
+	struct fixture *f = *state;
+	CLEANUP_JSON json_t *before = run(f, "attach", ATTACH), *attached = NULL, *status = NULL;
+	const char *text;
+
+	assert_null(warnings_of(before));
+	fake_udp_port = 443;
+	attached = run(f, "attach",
+		       "{\"server\":{\"name\":\"b\",\"listen\":[\"127.0.0.1:443\",\"[::1]:443\",\"*:444\"]}}");
+	fake_udp_port = 0;
+	assert_int_equal(json_array_size(warnings_of(attached)), 1);
+	text = json_string_value(json_array_get(warnings_of(attached), 0));
+	assert_non_null(strstr(text, "somebody takes it on port 443: turn"));
+	status = run(f, "status", "{}");
+	assert_string_equal(
+		json_string_value(json_object_get(json_array_get(json_object_get(status, "servers"), 1), "takes_udp")),
+		text);
+}
+
 /* Where all is TLS, nobody is seen but by address. */
 static void limits_unseen(void **state)
 {
@@ -543,6 +564,7 @@ int main(void)
 		with_agent(half_a_rate),
 		with_agent(address_subjects),
 		with_agent(nobody_listens),
+		with_agent(takes_udp),
 		with_agent(limits_unseen),
 		with_agent(limits_refused),
 		with_agent(limits_undone),
