@@ -262,6 +262,14 @@ static void add_policy(json_t *remarks, json_t *policy)
 		       first ?: "", more ?: ""));
 }
 
+static void add_sockmap(json_t *remarks, json_t *agent)
+{
+	CLEANUP_FREE char *warning = said(agent, "sockmap");
+
+	if (warning)
+		remark(remarks, "all servers", false, text_of("warning: %s", warning));
+}
+
 static void add_leftovers(json_t *remarks, json_t *leftovers)
 {
 	json_t *path;
@@ -274,13 +282,15 @@ static void add_leftovers(json_t *remarks, json_t *leftovers)
 
 json_t *status_remarks(json_t *result, bool in_full)
 {
-	json_t *remarks = json_array(), *item;
+	json_t *remarks = json_array(), *agent = json_object_get(result, "agent"), *item;
 	size_t i;
 
 	json_array_foreach (json_object_get(result, "servers"), i, item)
 		add_server(remarks, item, in_full);
-	add_given_up(remarks, json_object_get(json_object_get(result, "agent"), "reconcile"));
-	add_leftovers(remarks, json_object_get(json_object_get(result, "agent"), "leftovers"));
+	if (json_array_size(json_object_get(result, "servers")))
+		add_sockmap(remarks, agent);
+	add_given_up(remarks, json_object_get(agent, "reconcile"));
+	add_leftovers(remarks, json_object_get(agent, "leftovers"));
 	json_array_foreach (json_object_get(result, "policies"), i, item)
 		add_policy(remarks, item);
 	return remarks;

@@ -75,23 +75,24 @@ static void tell_failed(const struct agent *agent, const struct plan *plan, json
 
 static void warn(json_t *list, const struct planned *p, const char *text)
 {
-	if (text)
-		json_array_append_new(list, json_sprintf("server \"%s\": %s", p->name, text));
+	json_array_append_new(list, json_sprintf("server \"%s\": %s", p->name, text));
 }
 
-/* Ports on which nobody listens, or also by UDP, and cgroups without its sockets, as `attach` says it, and limits for no request. What can be said before there is a server, `check` says. */
+/* What `attach` warns of, and limits for no request. What can be said before there is a server, `check` says. */
 static json_t *warnings(const struct agent *agent, const struct plan *plan)
 {
-	json_t *list = json_array();
+	json_t *list = json_array(), *text;
+	size_t j;
 
 	for (size_t i = 0; i < plan->n; i++) {
 		const struct planned *p = &plan->servers[i];
+		CLEANUP_JSON json_t *of_attach = p->attached ? server_warnings(agent, p->slot) : NULL;
 		CLEANUP_FREE char *idle = p->ends ? NULL : inside_idle_limit(agent, p->slot);
 
-		warn(list, p, p->attached ? agent->servers[p->slot].listening.nobody : NULL);
-		warn(list, p, p->attached ? agent->servers[p->slot].listening.udp : NULL);
-		warn(list, p, p->attached ? agent->servers[p->slot].held_elsewhere : NULL);
-		warn(list, p, idle);
+		json_array_foreach (of_attach, j, text)
+			warn(list, p, json_string_value(text));
+		if (idle)
+			warn(list, p, idle);
 	}
 	return list;
 }

@@ -9,9 +9,9 @@
 int agent_attach(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
 {
 	json_t *description = NULL, *inode = NULL;
-	CLEANUP_FREE char *other_weir = NULL, *refuses_not = NULL, *inside = NULL;
+	CLEANUP_FREE char *refuses_not = NULL, *inside = NULL;
+	CLEANUP_JSON json_t *warnings = NULL;
 	struct server *server = NULL;
-	const struct server_listening *listening;
 	const char *tokenless;
 	json_error_t why;
 	int slot, ret;
@@ -26,16 +26,13 @@ int agent_attach(struct agent *agent, json_t *arguments, json_t **result, struct
 	if (slot < 0)
 		return slot;
 	agent->servers[slot].incomplete = false;
-	other_weir = net_other_weir(server_net(agent, agent->state.servers[slot]));
-	tokenless = identity_tokenless(agent, slot);
 	refuses_not = inside_refuses_not(agent, slot);
 	inside = inside_chosen(agent, slot);
-	*result = json_pack("{s:s, s:s*, s:s*}", "name", agent->state.servers[slot]->name, "inside", inside,
-			    "refuses_not", refuses_not);
-	listening = &agent->servers[slot].listening;
-	if (listening->nobody || listening->udp || agent->servers[slot].held_elsewhere || other_weir || tokenless)
-		json_object_set_new(*result, "warnings",
-				    json_pack("[s*, s*, s*, s*, s*]", listening->nobody, listening->udp,
-					      agent->servers[slot].held_elsewhere, other_weir, tokenless));
+	warnings = server_warnings(agent, slot);
+	tokenless = identity_tokenless(agent, slot);
+	if (tokenless)
+		json_array_append_new(warnings, json_string(tokenless));
+	*result = json_pack("{s:s, s:s*, s:s*, s:O*}", "name", agent->state.servers[slot]->name, "inside", inside,
+			    "refuses_not", refuses_not, "warnings", json_array_size(warnings) ? warnings : NULL);
 	return 0;
 }

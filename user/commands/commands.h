@@ -35,6 +35,10 @@ int agent_trace(struct agent *agent, json_t *arguments, json_t **result, struct 
 int servers_reload(struct agent *agent, json_t *list, struct error *err);
 /* An error of a command for all servers, which says for how many of them it was done before. Returns ret. */
 int error_after(json_t *done, int ret, struct error *err);
+/* Of a server that was just attached: an array of texts, which may be empty. NULL without memory. */
+json_t *server_warnings(const struct agent *agent, int slot);
+/* One of these: programs by which sockets may go round all packets. NULL: there are none. The caller frees it. */
+char *sockmap_warning(void);
 /* One of metrics_modes. */
 const char *server_mode(const struct agent *agent, int slot);
 

@@ -324,6 +324,7 @@ static int describe_servers(const struct agent *agent, const char *name, json_t 
 int agent_status(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
 {
 	CLEANUP_JSON json_t *servers = json_array();
+	CLEANUP_FREE char *sockmap = NULL;
 	const char *name = NULL;
 	json_error_t why;
 	int ret;
@@ -333,10 +334,11 @@ int agent_status(struct agent *agent, json_t *arguments, json_t **result, struct
 	ret = describe_servers(agent, name, servers, err);
 	if (ret)
 		return ret;
-	*result = json_pack("{s:{s:s, s:i, s:s, s:s, s:s?, s:o, s:o}, s:O, s:o}", "agent", "version", weir_version,
-			    "pid", (int)getpid(), "state_dir", agent->options->state_dir, "pin_dir",
-			    agent->options->pin_dir, "metrics", agent->options->metrics, "reconcile",
-			    reconcile_status(agent), "leftovers", leftovers_to_json(agent), "servers", servers,
-			    "policies", follow_to_json(agent->followed));
+	sockmap = sockmap_warning();
+	*result = json_pack("{s:{s:s, s:i, s:s, s:s, s:s?, s:s?, s:o, s:o}, s:O, s:o}", "agent", "version",
+			    weir_version, "pid", (int)getpid(), "state_dir", agent->options->state_dir, "pin_dir",
+			    agent->options->pin_dir, "metrics", agent->options->metrics, "sockmap", sockmap,
+			    "reconcile", reconcile_status(agent), "leftovers", leftovers_to_json(agent), "servers",
+			    servers, "policies", follow_to_json(agent->followed));
 	return 0;
 }

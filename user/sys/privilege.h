@@ -13,7 +13,7 @@
 /* What is done while the agent runs, each with the capabilities that it needs (privilege.c; docs/internals/security.md). */
 enum privilege {
 	PRIVILEGE_LOAD,	     /* making programs and maps */
-	PRIVILEGE_MAP,	     /* opening a map by its number */
+	PRIVILEGE_MAP,	     /* opening a map or a program by its number */
 	PRIVILEGE_CGROUP,    /* putting a program on a cgroup, and asking which it has */
 	PRIVILEGE_NAMESPACE, /* entering a network namespace; its devices, their programs and queues, its sockets */
 	PRIVILEGE_FIND,	     /* opening the network namespace of any process */

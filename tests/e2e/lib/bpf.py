@@ -8,8 +8,9 @@ from lib.netns import SYS_BPF, TCX_INGRESS, libc
 from lib.process import run
 
 PROG_LOAD, OBJ_PIN, LINK_CREATE = 5, 6, 28
-SCHED_CLS, XDP = 3, 6
-XDP_PASS = 2
+SCHED_CLS, XDP, SK_MSG = 3, 6, 16
+TCX_NEXT, XDP_PASS, SK_PASS = -1, 2, 1
+VERDICTS = {SCHED_CLS: TCX_NEXT, XDP: XDP_PASS, SK_MSG: SK_PASS}
 ATTACH_XDP = 37
 
 
@@ -22,9 +23,8 @@ def bpf(command, attr):
 
 
 def passing_program(name, kind=SCHED_CLS):
-    """A program for tc that leaves every packet to the next one; or one for XDP that lets it pass."""
-    verdict = XDP_PASS if kind == XDP else -1
-    code = ctypes.create_string_buffer(struct.pack("<BBhiBBhi", 0xb7, 0, 0, verdict, 0x95, 0, 0, 0))  # r0 = verdict; exit
+    """A program for tc that leaves every packet to the next one; or one for XDP, or for a map of sockets, that lets it pass."""
+    code = ctypes.create_string_buffer(struct.pack("<BBhiBBhi", 0xb7, 0, 0, VERDICTS[kind], 0x95, 0, 0, 0))  # r0 = verdict; exit
     license_text = ctypes.create_string_buffer(b"GPL")
     return bpf(PROG_LOAD, struct.pack("<IIQQIIQII16s", kind, 2, ctypes.addressof(code),
                                       ctypes.addressof(license_text), 0, 0, 0, 0, 0, name.encode()))

@@ -78,6 +78,7 @@ extern bool fake_inside_allowed;
 /* Who listens, in all namespaces. NULL: somebody does, on every port below 10000. */
 extern const struct socket_listener *fake_listeners;
 extern size_t n_fake_listeners;
+extern bool fake_sockmap;   /* the kernel has a program on a map of sockets */
 extern __u16 fake_udp_port; /* one that takes UDP; 0: none */
 
 extern struct datapath fake_nets[FAKE_NETS]; /* by cookie */

@@ -9,6 +9,7 @@
 #include "probe/read.h"
 #include "sys/netns.h"
 #include "sys/socket_diag.h"
+#include "sys/sockmap.h"
 
 #define MAX_FDS 64
 
@@ -46,6 +47,7 @@ int netns_run(int netns_fd, int (*run)(void *arg), void *arg, struct error *err)
 const struct socket_listener *fake_listeners;
 size_t n_fake_listeners;
 __u16 fake_udp_port;
+bool fake_sockmap;
 
 int socket_diag_listeners(struct mnl_socket *nl, socket_diag_listener_t call, void *arg)
 {
@@ -72,6 +74,12 @@ int socket_diag_udp(struct mnl_socket *nl, socket_diag_listener_t call, void *ar
 	if (fake_udp_port)
 		call(&listener, arg);
 	return 0;
+}
+
+/* Those of the machine are not the test's. */
+char *sockmap_programs(void)
+{
+	return fake_sockmap ? strdup("redirect (id 12)") : NULL;
 }
 
 /* All that a probe asks for is there. */

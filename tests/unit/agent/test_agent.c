@@ -358,6 +358,23 @@ static void takes_udp(void **state)
 		text);
 }
 
+/* Whatever the server: one such program of the kernel may be for all sockets. */
+static void data_without_packets(void **state)
+{
+	static const char text[] =
+		"what BPF programs hand from one local socket to another is in no packet, and is limited only inside a server: redirect (id 12)";
+	struct fixture *f = *state;
+	CLEANUP_JSON json_t *attached = NULL, *status = NULL;
+
+	fake_sockmap = true;
+	attached = run(f, "attach", ATTACH);
+	status = run(f, "status", "{}");
+	fake_sockmap = false;
+	assert_int_equal(json_array_size(warnings_of(attached)), 1);
+	assert_string_equal(json_string_value(json_array_get(warnings_of(attached), 0)), text);
+	assert_string_equal(json_string_value(json_object_get(json_object_get(status, "agent"), "sockmap")), text);
+}
+
 /* Where all is TLS, nobody is seen but by address. */
 static void limits_unseen(void **state)
 {
@@ -565,6 +582,7 @@ int main(void)
 		with_agent(address_subjects),
 		with_agent(nobody_listens),
 		with_agent(takes_udp),
+		with_agent(data_without_packets),
 		with_agent(limits_unseen),
 		with_agent(limits_refused),
 		with_agent(limits_undone),
