@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Policy files: applied, enforced, compared, exported and deleted; Kubernetes' own documents as they are."""
 import json
+import subprocess
 import time
 
 import pytest
@@ -280,6 +281,23 @@ def test_diff(site, policy):
     changed = [line for line in done.stdout.splitlines() if line[0] in "+-" and line[:3] not in ("+++", "---")]
     assert [line.split() for line in changed] == [["-", "burst:", "3"], ["+", "burst:", "4"]]
     assert site.weir.run("diff", "-f", policy("kind: 3", "bad.yaml")).returncode == 2
+
+
+def test_diff_that_cannot_be_shown(site, policy, tmp_path):
+    """It is said why: without a word, nobody would know whether there is a difference."""
+    def said(**environment):
+        done = subprocess.run(site.weir.command("diff", "-f", policy(THROTTLE % 3)), capture_output=True, text=True,
+                              env={**site.weir.environment(), **environment})
+        assert (done.returncode, done.stdout) == (2, "")
+        return done.stderr
+
+    gone = tmp_path / "gone"
+    assert said(TMPDIR=str(gone)) == f"weir: making a directory in {gone} (TMPDIR): No such file or directory\n"
+    left = tmp_path / "left"
+    left.mkdir()
+    assert said(TMPDIR=str(left), PATH=str(gone)) == (
+        "weir: running diff: No such file or directory. Install it, or use --json\n")
+    assert not list(left.iterdir())
 
 
 ELSEWHERE = """\

@@ -2,6 +2,7 @@
 /* What applying policy files would change, as diff(1) shows it. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,24 +13,40 @@
 
 const struct argp_option cli_diff_options[] = { POLICY_FILE_OPTION, POLICY_SERVER_OPTION, { 0 } };
 
-static int write_documents(const char *directory, const char *name, json_t *documents)
+static const char *const sides[] = { "in-force", "applied" };
+
+/* It is there when the file is closed, or not at all. */
+static int write_documents(const char *path, json_t *documents)
 {
-	CLEANUP_FREE char *path = NULL;
-	CLEANUP_FCLOSE FILE *out = NULL;
+	CLEANUP_FCLOSE FILE *out = fopen(path, "we");
 	json_t *document;
 	size_t i;
 	int ret = 0;
 
-	if (asprintf(&path, "%s/%s", directory, name) < 0)
-		return -ENOMEM;
-	out = fopen(path, "we");
 	if (!out)
 		return -errno;
 	json_array_foreach (documents, i, document) {
 		fputs("---\n", out);
 		ret = ret ?: output_yaml(out, document);
 	}
-	return ret ?: fflush(out);
+	return ret ?: output_flush(out);
+}
+
+static int write_side(const char *directory, const char *name, json_t *documents, struct error *err)
+{
+	CLEANUP_FREE char *path = NULL;
+	int ret = asprintf(&path, "%s/%s", directory, name) < 0 ? -ENOMEM : write_documents(path, documents);
+
+	return ret ? error_set(err, ret, "writing %s/%s: %s", directory, name, strerror(-ret)) : 0;
+}
+
+/* In the child: the parent sees its exit status. */
+static void become_diff(const char *directory)
+{
+	if (chdir(directory) == 0)
+		execlp("diff", "diff", "-u", sides[0], sides[1], NULL);
+	dprintf(STDERR_FILENO, "weir: running diff: %s. Install it, or use --json\n", strerror(errno));
+	_exit(ERROR_OF_DIFF);
 }
 
 static int run_diff(const char *directory)
@@ -37,11 +54,8 @@ static int run_diff(const char *directory)
 	pid_t pid = fork();
 	int status;
 
-	if (pid == 0) {
-		if (chdir(directory) == 0)
-			execlp("diff", "diff", "-u", "in-force", "applied", NULL);
-		_exit(ERROR_OF_DIFF);
-	}
+	if (pid == 0)
+		become_diff(directory);
 	if (pid < 0 || waitpid(pid, &status, 0) < 0 || !WIFEXITED(status))
 		return ERROR_OF_DIFF;
 	return WEXITSTATUS(status);
@@ -49,27 +63,30 @@ static int run_diff(const char *directory)
 
 static void remove_files(const char *directory)
 {
-	static const char *const names[] = { "in-force", "applied" };
-
 	for (size_t i = 0; i < 2; i++) {
 		CLEANUP_FREE char *path = NULL;
 
-		if (asprintf(&path, "%s/%s", directory, names[i]) >= 0)
+		if (asprintf(&path, "%s/%s", directory, sides[i]) >= 0)
 			unlink(path);
 	}
 	rmdir(directory);
 }
 
-/* The caller frees it; NULL: it could not be made. */
-static char *make_directory(void)
+/* The caller frees it. NULL with err filled in: it cannot be made. */
+static char *make_directory(struct error *err)
 {
 	const char *parent = getenv("TMPDIR");
 	char *path;
 
-	if (asprintf(&path, "%s/weir-diff-XXXXXX", parent && *parent ? parent : P_tmpdir) < 0)
+	if (!parent || !*parent)
+		parent = P_tmpdir;
+	if (asprintf(&path, "%s/weir-diff-XXXXXX", parent) < 0) {
+		error_set(err, -ENOMEM, "out of memory");
 		return NULL;
+	}
 	if (mkdtemp(path))
 		return path;
+	error_set(err, -errno, "making a directory in %s (TMPDIR): %s", parent, strerror(errno));
 	free(path);
 	return NULL;
 }
@@ -77,15 +94,20 @@ static char *make_directory(void)
 static int show_difference(json_t *before, json_t *after)
 {
 	CLEANUP_FREE char *directory = NULL;
-	int ret = ERROR_OF_DIFF;
+	struct error err;
+	int ret;
 
 	if (json_equal(before, after))
 		return 0;
-	directory = make_directory();
-	if (!directory)
+	directory = make_directory(&err);
+	if (!directory) {
+		cli_fail(&err);
 		return ERROR_OF_DIFF;
-	if (!write_documents(directory, "in-force", before) && !write_documents(directory, "applied", after))
-		ret = run_diff(directory);
+	}
+	ret = write_side(directory, sides[0], before, &err) ?: write_side(directory, sides[1], after, &err);
+	if (ret)
+		cli_fail(&err);
+	ret = ret ? ERROR_OF_DIFF : run_diff(directory);
 	remove_files(directory);
 	return ret;
 }
