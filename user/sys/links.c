@@ -78,12 +78,40 @@ static void read_link_info(struct device *device, const struct nlattr *info)
 	}
 }
 
+static void read_attribute(struct device *device, const struct nlattr *attr)
+{
+	switch (mnl_attr_get_type(attr)) {
+	case IFLA_IFNAME:
+		text_copy(device->name, sizeof(device->name), attr);
+		break;
+	case IFLA_ADDRESS:
+		if (mnl_attr_get_payload_len(attr) == sizeof(device->address))
+			memcpy(device->address, mnl_attr_get_payload(attr), sizeof(device->address));
+		break;
+	case IFLA_MASTER:
+		device->master = mnl_attr_get_u32(attr);
+		break;
+	case IFLA_GSO_MAX_SIZE:
+		device->gso_max = mnl_attr_get_u32(attr);
+		break;
+	case IFLA_GRO_MAX_SIZE:
+		device->gro_max = mnl_attr_get_u32(attr);
+		break;
+	case IFLA_LINK:
+		device->parent = mnl_attr_get_u32(attr);
+		break;
+	case IFLA_LINKINFO:
+		read_link_info(device, attr);
+		break;
+	}
+}
+
 static int read_device(const struct nlmsghdr *header, void *arg)
 {
 	const struct ifinfomsg *info = mnl_nlmsg_get_payload(header);
 	struct device *device = link_list_add(arg);
 	const struct nlattr *attr;
-	bool elsewhere = false;
+	bool elsewhere = false; /* its parent is in another network namespace */
 
 	if (!device) {
 		errno = ENOMEM;
@@ -93,33 +121,8 @@ static int read_device(const struct nlmsghdr *header, void *arg)
 	device->type = info->ifi_type;
 	device->up = info->ifi_flags & IFF_UP;
 	mnl_attr_for_each (attr, header, sizeof(*info)) {
-		switch (mnl_attr_get_type(attr)) {
-		case IFLA_IFNAME:
-			text_copy(device->name, sizeof(device->name), attr);
-			break;
-		case IFLA_ADDRESS:
-			if (mnl_attr_get_payload_len(attr) == sizeof(device->address))
-				memcpy(device->address, mnl_attr_get_payload(attr), sizeof(device->address));
-			break;
-		case IFLA_MASTER:
-			device->master = mnl_attr_get_u32(attr);
-			break;
-		case IFLA_GSO_MAX_SIZE:
-			device->gso_max = mnl_attr_get_u32(attr);
-			break;
-		case IFLA_GRO_MAX_SIZE:
-			device->gro_max = mnl_attr_get_u32(attr);
-			break;
-		case IFLA_LINK:
-			device->parent = mnl_attr_get_u32(attr);
-			break;
-		case IFLA_LINK_NETNSID:
-			elsewhere = true;
-			break;
-		case IFLA_LINKINFO:
-			read_link_info(device, attr);
-			break;
-		}
+		read_attribute(device, attr);
+		elsewhere |= mnl_attr_get_type(attr) == IFLA_LINK_NETNSID;
 	}
 	if (elsewhere)
 		device->parent = 0;
