@@ -108,7 +108,7 @@ int cli_probe_binary(const char *path)
 	}
 	result = golang_to_json(go);
 	if (!result) {
-		error_set(&err, -ENOMEM, "no memory");
+		error_set(&err, -ENOMEM, "out of memory");
 		return cli_fail(&err);
 	}
 	ret = cli_print(result, print_binary);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
+#include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -74,7 +75,7 @@ int cli_uninstall(const struct command *command, int argc, char **argv)
 
 	cli_parse(command, parse, &uninstalling, argc, argv);
 	if (geteuid()) {
-		error_set(&err, -1, "uninstall needs root");
+		error_set(&err, -EPERM, "uninstall needs root");
 		return cli_fail(&err);
 	}
 	uninstalling.state_dir = cli.state_dir;
