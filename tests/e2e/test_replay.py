@@ -135,6 +135,10 @@ def test_what_a_recording_does_not_say(world, site, tmp_path):
     assert result["requests"] == 3 and result["left_out"]["other_servers"] == 1
     assert result["missing"] == {"target": 1, "rest_of_target": 1, "groups": 1}
     assert ["slow" in note for note in result["notes"]] == [True]
+    said = world.weir.run("replay", "--policy", policy, recording).stdout
+    for line in ("1 more is of a server that the policy does not name", "1 has no target: it is taken for GET /",
+                 "1 has a target that was cut", "1 does not say the user's groups"):
+        assert f"\n{line}\n" in said
     for request in requests:
         del request["monotonic_ns"]
     result = replay(world, "--policy", policy, save(recording, requests))

@@ -130,12 +130,13 @@ static void set_id(const struct join *join, json_t *request, struct summary *sum
 static void say_summary(const struct audited_words *words, const struct join *join, const struct summary *summary)
 {
 	if (summary->inside)
-		fprintf(stderr, "weir: %zu of %zu refusals inside a server have an ID in %s\n", summary->found,
-			summary->inside, words->log);
+		fprintf(stderr, "weir: %zu of %zu refusal%s inside a server %s an ID in %s\n", summary->found,
+			summary->inside, summary->inside == 1 ? "" : "s", summary->found == 1 ? "has" : "have",
+			words->log);
 	if (summary->unsure)
 		fprintf(stderr,
-			"weir: %zu of these fit several entries (FITS): the one that was answered first is shown\n",
-			summary->unsure);
+			"weir: %zu of these fit%s several entries (FITS): the one that was answered first is shown\n",
+			summary->unsure, summary->unsure == 1 ? "s" : "");
 	if (join->bad_lines)
 		fprintf(stderr, "weir: %s: %llu line%s passed over: no event of an audit log\n", words->log,
 			join->bad_lines, join->bad_lines == 1 ? "" : "s");

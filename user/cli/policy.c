@@ -163,8 +163,8 @@ static void print_level(json_t *level)
 
 	if (*server)
 		printf("server \"%s\": ", server);
-	printf("priority level \"%s\": %lld of %lld seats: %lld LIST%s at once", cli_text(level, "level"), seats, of,
-	       lists, lists == 1 ? "" : "s");
+	printf("priority level \"%s\": %lld of %lld seat%s: %lld LIST%s at once", cli_text(level, "level"), seats, of,
+	       of == 1 ? "" : "s", lists, lists == 1 ? "" : "s");
 	if (wide != lists)
 		printf(", or %lld wide one%s", wide, wide == 1 ? "" : "s");
 	printf("\n");

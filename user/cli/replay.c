@@ -169,10 +169,13 @@ static int print_tables(json_t *result)
 	return print_decisions(result) ?: cli_print_more(by_limit) ?: cli_print_more(by_subject);
 }
 
-static void say_number(FILE *out, json_t *of, const char *key, const char *what)
+/* one, several: what follows the number. */
+static void say_number(FILE *out, json_t *of, const char *key, const char *one, const char *several)
 {
-	if (cli_number(of, key))
-		fprintf(out, "%lld %s\n", cli_number(of, key), what);
+	long long n = cli_number(of, key);
+
+	if (n)
+		fprintf(out, "%lld %s\n", n, n == 1 ? one : several);
 }
 
 static void say_counts(FILE *out, json_t *result)
@@ -183,12 +186,15 @@ static void say_counts(FILE *out, json_t *result)
 	fprintf(out, "%lld request%s in %.1f s, of which %lld %s\n", requests, requests == 1 ? "" : "s",
 		json_number_value(json_object_get(result, "seconds")), changed,
 		changed == 1 ? "is decided otherwise than it was" : "are decided otherwise than they were");
-	say_number(out, left_out, "other_servers", "more are of servers that the policy does not name");
-	say_number(out, left_out, "rejected", "more were answered 400, and are no limit's");
-	say_number(out, left_out, "unread", "more cannot be read");
-	say_number(out, missing, "target", "have no target: each is taken for GET /");
-	say_number(out, missing, "rest_of_target", "have a target that was cut");
-	say_number(out, missing, "groups", "do not say the user's groups");
+	say_number(out, left_out, "other_servers", "more is of a server that the policy does not name",
+		   "more are of servers that the policy does not name");
+	say_number(out, left_out, "rejected", "more was answered 400, and is no limit's",
+		   "more were answered 400, and are no limit's");
+	say_number(out, left_out, "unread", "more cannot be read", "more cannot be read");
+	say_number(out, missing, "target", "has no target: it is taken for GET /",
+		   "have no target: each is taken for GET /");
+	say_number(out, missing, "rest_of_target", "has a target that was cut", "have a target that was cut");
+	say_number(out, missing, "groups", "does not say the user's groups", "do not say the user's groups");
 }
 
 static void say_notes(json_t *result)

@@ -113,7 +113,7 @@ static const char *const trace_heads[] = { "TIME",     "SERVER", "CLIENT", "USER
 					   "DECISION", "RETRY",	 "VERB",   "NAMESPACE", "WHAT" };
 static const size_t trace_widths[] = { 15, 6, 21, 16, 14, 12, 5, 6, 9, 0 };
 const struct requests_view requests_traced = { .command = "trace",
-					       .what = "requests",
+					       .what = "request",
 					       .following = "tracing",
 					       .heads = trace_heads,
 					       .widths = trace_widths,
@@ -124,7 +124,7 @@ static const char *const event_heads[] = { "TIME",   "SERVER", "CLIENT", "USER",
 					   "STATUS", "RETRY",  "VERB",	 "NAMESPACE", "WHAT" };
 static const size_t event_widths[] = { 15, 6, 21, 16, 14, 6, 5, 6, 9, 0 };
 const struct requests_view requests_refused = { .command = "events",
-						.what = "refusals",
+						.what = "refusal",
 						.following = "following refusals of",
 						.heads = event_heads,
 						.widths = event_widths,
@@ -135,7 +135,7 @@ static const char *const audited_heads[] = { "TIME",	 "SERVER", "CLIENT", "USER"
 					     "AUDIT-ID", "FITS",   "VERB",   "NAMESPACE", "WHAT" };
 static const size_t audited_widths[] = { 15, 6, 21, 16, 14, 6, 36, 4, 6, 9, 0 };
 const struct requests_view requests_audited = { .command = "events",
-						.what = "refusals",
+						.what = "refusal",
 						.following = "following refusals of",
 						.heads = audited_heads,
 						.widths = audited_widths,

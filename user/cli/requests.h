@@ -6,7 +6,8 @@
 #include "cli/cli.h"
 
 struct requests_view {
-	const char *command, *what;
+	const char *command;
+	const char *what;      /* one of them: "request" */
 	const char *following; /* what it does as they come */
 	const char *const *heads;
 	const size_t *widths;

@@ -172,9 +172,11 @@ static void prepare_end(FILE *stream, __u64 for_ns)
 
 static void say_lost(const struct requests_view *view, json_t *lost)
 {
-	if (json_integer_value(lost))
-		fprintf(stderr, "weir: %lld %s were lost because they came too fast to show\n",
-			json_integer_value(lost), view->what);
+	json_int_t n = json_integer_value(lost);
+
+	if (n)
+		fprintf(stderr, "weir: %lld %s%s lost because %s came too fast to show\n", n, view->what,
+			n == 1 ? " was" : "s were", n == 1 ? "it" : "they");
 }
 
 /* Where what comes goes to. */

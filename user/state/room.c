@@ -41,15 +41,16 @@ static size_t count_overrides(const struct server *server)
 }
 
 static const struct room {
-	const char *what;
+	const char *one, *several; /* what there is one of, or any other number */
 	size_t (*count)(const struct server *server);
 	size_t most;
 } rooms[] = {
-	{ "addresses to listen on", count_listeners, WEIR_MAX_LISTENERS },
-	{ "trusted proxies", count_proxies, WEIR_MAX_PROXIES },
-	{ "peers with a PROXY protocol preamble", count_balancers, WEIR_MAX_PROXIES },
-	{ "names of groups and exempt users", count_names, WEIR_MAX_GROUP_KEYS },
-	{ "limits for single subjects", count_overrides, WEIR_MAX_OVERRIDES },
+	{ "address to listen on", "addresses to listen on", count_listeners, WEIR_MAX_LISTENERS },
+	{ "trusted proxy", "trusted proxies", count_proxies, WEIR_MAX_PROXIES },
+	{ "peer with a PROXY protocol preamble", "peers with a PROXY protocol preamble", count_balancers,
+	  WEIR_MAX_PROXIES },
+	{ "name of an exempt user", "names of groups and exempt users", count_names, WEIR_MAX_GROUP_KEYS },
+	{ "limit for a single subject", "limits for single subjects", count_overrides, WEIR_MAX_OVERRIDES },
 };
 
 static int check_one(const struct room *room, const struct state *state, const struct server *server, struct error *err)
@@ -67,7 +68,7 @@ static int check_one(const struct room *room, const struct state *state, const s
 	return error_set(
 		err, -ENOSPC,
 		"server \"%s\" has %zu %s: a network namespace has room for %zu, and its other servers have %zu",
-		server->name, own, room->what, room->most, n - own);
+		server->name, own, own == 1 ? room->one : room->several, room->most, n - own);
 }
 
 int state_check_room(const struct state *state, const struct server *server, struct error *err)

@@ -233,6 +233,9 @@ static void overrides(void **state)
 	refuse(f, "apply", two, "2 limits for single subjects: a network namespace has room for 131072");
 	refuse(f, "apply", thousand, "has room for 131072");
 	empty_overrides(f);
+	fill_overrides(f, WEIR_MAX_OVERRIDES);
+	refuse(f, "apply", one, "has 1 limit for a single subject: a network namespace has room for 131072");
+	empty_overrides(f);
 	assert_saved(f, before);
 }
 
