@@ -482,6 +482,14 @@ static enum weir_action box_begin(struct world *w, const struct packet *p, struc
 				      why);
 }
 
+/* What begins with a packet. Its readers hold what another packet left there, as those of the programs do. */
+static void box_take(struct box_job *j, const struct packet *p, bool from_server)
+{
+	*j = (struct box_job){ .packet = *p, .from_server = from_server };
+	memset(&j->request, 0xa5, sizeof(j->request));
+	memset(&j->response, 0xa5, sizeof(j->response));
+}
+
 void box_from_client(struct world *w, const struct packet *p)
 {
 	struct box_job *j = box_job(w);
@@ -494,7 +502,7 @@ void box_from_client(struct world *w, const struct packet *p)
 		world_send(w, HOP_WEIR_SERVER, p);
 		return;
 	}
-	*j = (struct box_job){ .packet = *p };
+	box_take(j, p, false);
 	action = box_begin(w, p, j, &why);
 	world_note(w, "begin", action, why);
 	box_note(w, why);
@@ -533,7 +541,7 @@ void box_from_server(struct world *w, const struct packet *p)
 		world_send(w, HOP_WEIR_CLIENT, p);
 		return;
 	}
-	*j = (struct box_job){ .packet = *p, .from_server = true };
+	box_take(j, p, true);
 	if (!(p->g.flags & WEIR_TCP_RST) && w->box.conn.phase != WEIR_PHASE_CLOSED)
 		w->box.window = p->g.window;
 	action = checked_begin_server(&w->box.conn, &w->box.busy, &p->g, &j->response, &why, &passed);

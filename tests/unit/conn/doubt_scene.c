@@ -66,9 +66,10 @@ static void feed(struct doubt_scene *s, const struct weir_segment *g, const char
 enum weir_action doubt_offer(struct doubt_scene *s, const struct weir_segment *g, const char *text, bool shed)
 {
 	struct weir_socket k = {};
-	struct weir_request_reader r = {};
+	struct weir_request_reader r;
 	enum weir_action action;
 
+	memset(&r, 0xa5, sizeof(r)); /* what another packet left there */
 	s->why = WEIR_REASON_NONE;
 	s->got = 0;
 	action = weir_conn_begin_client(&s->conn, busy_there(&s->conn, &s->busy), &k, g, &r, &s->why);
@@ -106,6 +107,7 @@ enum weir_reason doubt_server_says(struct doubt_scene *s, __u32 next, const char
 	enum weir_reason why = WEIR_REASON_NONE;
 	struct weir_response_reader r;
 
+	memset(&r, 0xa5, sizeof(r));
 	s->socket.next = g.ack;
 	s->socket.edge = g.ack + (WINDOW << SCALE);
 	s->sent += g.len;
