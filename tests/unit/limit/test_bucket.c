@@ -197,6 +197,18 @@ static void test_gain(void **state)
 	assert_int_equal(weir_rate_made(WEIR_TOKEN, 1, 0, 1).scale, 63);
 }
 
+/* Half a token a nanosecond, a quarter, and so on: a binary fraction says these without a rest. */
+static void test_gain_without_a_rest(void **state)
+{
+	(void)state;
+	for (int halved = 0; halved <= 18; halved++) {
+		struct weir_rate made = weir_rate_made(WEIR_TOKEN >> halved, 10, 0, 1);
+
+		assert_true(made.factor == 1ULL << 63);
+		assert_true(whole(weir_rate_gain(&made, 3ULL << halved)) == whole(weir_tokens_whole(3)));
+	}
+}
+
 static void test_time_that_goes_back(void **state)
 {
 	struct weir_rate_history h = rate("1", 2);
@@ -381,6 +393,7 @@ int main(void)
 		cmocka_unit_test(test_time_of_a_gain),
 		cmocka_unit_test(test_no_time_of_too_large_a_gain),
 		cmocka_unit_test(test_gain),
+		cmocka_unit_test(test_gain_without_a_rest),
 		cmocka_unit_test(test_time_that_goes_back),
 		cmocka_unit_test(test_exact_over_days),
 		cmocka_unit_test(test_give_back),
