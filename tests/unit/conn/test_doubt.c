@@ -348,6 +348,40 @@ static void test_what_is_confirmed_is_forgotten(void **state)
 	assert_int_equal(s.asks, 0);
 }
 
+/* What the server said was not seen: from there on nobody knows what is answered, also in the middle of a body. */
+static void test_gap_of_the_servers(void **state)
+{
+	static const char *const sent[] = { GET, "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5" };
+	struct doubt_scene s;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		doubt_open(&s);
+		assert_int_equal(doubt_send(&s, 0, sent[i]), WEIR_PASS);
+		s.sent++;
+		assert_int_equal(doubt_server_says(&s, strlen(sent[i]), OK), WEIR_GAP);
+		assert_int_equal(s.conn.phase, WEIR_PHASE_HUNTING);
+	}
+}
+
+/* The same while a segment of the client's is read: it comes again. */
+static void test_gap_meanwhile(void **state)
+{
+	struct weir_segment g;
+	struct weir_request_reader r;
+	struct weir_socket k = {};
+	struct doubt_scene s;
+
+	(void)state;
+	doubt_open(&s);
+	g = doubt_segment(&s, 0, strlen(GET));
+	assert_int_equal(weir_conn_begin_client(&s.conn, NULL, &k, &g, &r, &s.why), WEIR_FRAME);
+	s.sent++;
+	assert_int_equal(doubt_server_says(&s, 0, OK), WEIR_GAP);
+	assert_int_equal(weir_conn_commit_client(&s.conn, NULL, &g, &r, &s.why), WEIR_DROP);
+	assert_int_equal(s.why, WEIR_CONTENDED);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -363,6 +397,8 @@ int main(void)
 		cmocka_unit_test(test_shut_window_of_what_is_not_read),
 		cmocka_unit_test(test_far_ahead),
 		cmocka_unit_test(test_what_is_confirmed_is_forgotten),
+		cmocka_unit_test(test_gap_of_the_servers),
+		cmocka_unit_test(test_gap_meanwhile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

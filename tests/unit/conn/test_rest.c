@@ -28,6 +28,7 @@ static struct weir_conn idle(enum weir_phase phase)
 	c.request_place = c.response_place = WEIR_PLACE_ENDED;
 	c.server_isn = SERVER_NEXT - 1;
 	c.holder = 65536;
+	c.bare = WEIR_BARE_BODY;
 	c.pipelines = 1;
 	c.preamble.given = 1;
 	memset(c.preamble.address, 0xfe, sizeof(c.preamble.address));
@@ -157,6 +158,8 @@ static void test_silence(void **state)
 	(void)state;
 	assert_true(weir_conn_may_rest(&c, NOW_NS));
 	assert_false(weir_conn_may_rest(&c, NOW_NS - 1));
+	c.hold.departs_ns = NOW_NS;
+	assert_true(weir_conn_may_rest(&c, NOW_NS));
 	c.hold.departs_ns = NOW_NS + 1;
 	assert_false(weir_conn_may_rest(&c, NOW_NS));
 }
@@ -173,6 +176,8 @@ static void test_moving(void **state)
 	c.stood = weir_conn_ends(&c);
 	assert_false(weir_conn_has_moved(&c));
 	c.splice.server_end++;
+	assert_true(weir_conn_has_moved(&c));
+	c.splice.client_end++;
 	assert_true(weir_conn_has_moved(&c));
 }
 

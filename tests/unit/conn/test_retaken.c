@@ -62,9 +62,28 @@ static void test_decoy_of_a_translated_connection(void **state)
 	g.ack += 100;
 	assert_int_equal(doubt_offer(&s, &g, GET, true), WEIR_DROP);
 	assert_int_equal(s.why, WEIR_RETAKEN);
+	assert_false(s.conn.splice.fins & WEIR_SPLICE_CLIENT_FIN);
 	assert_int_equal(doubt_offer(&s, &g, GET, true), WEIR_ANSWER);
 	assert_int_equal(s.conn.splice.cuts, 2);
 	doubt_check_at(&s, 2 * n, 0);
+}
+
+/* Of the requests that were decided while the connection hunted, those that are read again are decided again. */
+static void test_decided_again(void **state)
+{
+	__u32 n = strlen(GET);
+	struct doubt_scene s;
+
+	(void)state;
+	doubt_open(&s);
+	assert_int_equal(doubt_send(&s, 0, GET), WEIR_PASS);
+	doubt_server_has(&s, n, OK);
+	assert_int_equal(doubt_send(&s, n, DECOY), WEIR_PASS);
+	s.conn.hold.decided = 3;
+	doubt_later(&s);
+	assert_int_equal(doubt_send(&s, n, GET), WEIR_DROP);
+	assert_int_equal(s.why, WEIR_RETAKEN);
+	assert_int_equal(s.conn.hold.decided, 2);
 }
 
 /* Of three in one flight, some are lost: the last one alone is known to be the same, and others are read again. */
@@ -339,6 +358,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_decoy),
 		cmocka_unit_test(test_decoy_of_a_translated_connection),
+		cmocka_unit_test(test_decided_again),
 		cmocka_unit_test(test_each_of_three),
 		cmocka_unit_test(test_several_in_one_segment),
 		cmocka_unit_test(test_what_follows_a_lost_body_is_cut_off),

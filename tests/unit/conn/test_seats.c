@@ -36,6 +36,12 @@ struct scene {
 	unsigned int committed, contended, lost;
 };
 
+static void check_unused(const struct actor *a)
+{
+	for (int i = 0; i < WEIR_SEAT_SLOTS; i++)
+		assert_false(weir_draft_used(&a->draft[i]));
+}
+
 static void begin(struct scene *s, struct actor *a)
 {
 	a->busy = true;
@@ -43,6 +49,7 @@ static void begin(struct scene *s, struct actor *a)
 	a->first = s->conn.requests;
 	a->n = 0;
 	weir_conn_draft_seats(&s->busy, a->draft);
+	check_unused(a);
 }
 
 static struct weir_seats_draft *slot_of(struct actor *a, const struct weir_in_flight_key *key)
@@ -88,6 +95,7 @@ static void undo(struct scene *s, struct actor *a)
 {
 	for (int i = 0; i < WEIR_SEAT_SLOTS; i++)
 		s->counted[a->draft[i].now.key.subject] -= weir_draft_undo(&a->draft[i]);
+	check_unused(a);
 }
 
 static void commit(struct scene *s, struct actor *a)
@@ -200,11 +208,26 @@ static void test_forgotten_meanwhile(void **state)
 		assert_int_equal(s.counted[i], 0);
 }
 
+/* No limit has the seats of another one, nor those of what was in its place before. */
+static void test_whose_they_are(void **state)
+{
+	const struct weir_in_flight_key key = { 1, 2, 3 }, others[] = { { 2, 2, 3 }, { 1, 3, 3 }, { 1, 2, 4 } };
+	struct weir_seats s = { .key = key, .taken = 1 };
+
+	(void)state;
+	assert_true(weir_seats_are_of(&s, &key));
+	for (int i = 0; i < 3; i++)
+		assert_false(weir_seats_are_of(&s, &others[i]));
+	s.taken = 0;
+	assert_false(weir_seats_are_of(&s, &key));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_two_packets_and_a_server),
 		cmocka_unit_test(test_forgotten_meanwhile),
+		cmocka_unit_test(test_whose_they_are),
 	};
 
 	return cmocka_run_group_tests_name("seats", tests, NULL, NULL);
