@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,6 +107,22 @@ static void subjects(void **state)
 	}
 }
 
+/* What may be a network at either end, and is too long for one. */
+static void no_network(void **state)
+{
+	static const size_t lengths[] = { PARSE_SUBJECT_MAX, PARSE_SUBJECT_MAX + 1, 100 * PARSE_SUBJECT_MAX };
+	static char first[101 * PARSE_SUBJECT_MAX], last[sizeof(first)];
+	char text[KEY_SUBJECT_TEXT];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
+		snprintf(first, sizeof(first), "%0*d:/64/ops", (int)lengths[i] - 1, 0);
+		snprintf(last, sizeof(last), "alice/%0*d:/64", (int)lengths[i] - 1, 0);
+		assert_int_equal(key_subject_parse(USER | GROUP, first, text, NULL), -EINVAL);
+		assert_int_equal(key_subject_parse(USER | SOURCE, last, text, NULL), -EINVAL);
+	}
+}
+
 static void errors_say_the_form(void **state)
 {
 	char text[KEY_SUBJECT_TEXT];
@@ -137,9 +155,8 @@ static void to_the_kernel(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(keys),
-		cmocka_unit_test(subjects),
-		cmocka_unit_test(errors_say_the_form),
+		cmocka_unit_test(keys),		 cmocka_unit_test(subjects),
+		cmocka_unit_test(no_network),	 cmocka_unit_test(errors_say_the_form),
 		cmocka_unit_test(to_the_kernel),
 	};
 

@@ -95,11 +95,27 @@ static void none_before(void **state)
 	assert_int_equal(diff.n_gone, 0);
 }
 
+/* Overrides that differ in one part of the amount are not the same. */
+static void parts_of_an_amount(void **state)
+{
+	const struct datapath_amount amount = { true, false, 1, 2, 3 };
+	const struct datapath_amount others[] = {
+		{ false, false, 1, 2, 3 }, { true, true, 1, 2, 3 },  { true, false, 2, 2, 3 },
+		{ true, false, 1, 3, 3 },  { true, false, 1, 2, 4 },
+	};
+
+	(void)state;
+	assert_true(amount_equal(&amount, &amount));
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		assert_false(amount_equal(&amount, &others[i]));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(any),
 		cmocka_unit_test(none_before),
+		cmocka_unit_test(parts_of_an_amount),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include <errno.h>
 
+#include "model/identity.h"
 #include "model/parse.h"
 
 static void ports(void **state)
@@ -245,13 +246,45 @@ static void limit_names(void **state)
 		assert_int_equal(parse_limit_name(wrong[i], NULL), -EINVAL);
 }
 
+/* A rate alone has what it gains in ten seconds for its burst, and no more than the largest. */
+static void newcomers(void **state)
+{
+	static const struct {
+		const char *text;
+		__u64 per_ns;
+		__u32 burst;
+	} good[] = {
+		{ "0", 0, 0 },
+		{ "0.1", WEIR_QPS / 10, 10 },
+		{ "5", 5 * WEIR_QPS, 50 },
+		{ "99999999", 99999999 * WEIR_QPS, 999999990 },
+		{ "100000000", 100000000 * WEIR_QPS, WEIR_BURST_MAX },
+		{ "1000000000", WEIR_TOKEN, WEIR_BURST_MAX },
+		{ "5:7", 5 * WEIR_QPS, 7 },
+		{ "5:1000000000", 5 * WEIR_QPS, WEIR_BURST_MAX },
+	};
+	static const char *const wrong[] = { "", ":", ":5", "5:", "x", "5:x", "5:1000000001", "1000000001", "5:7:9" };
+	struct error err;
+	__u64 per_ns;
+	__u32 burst;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++) {
+		assert_int_equal(newcomers_parse(good[i].text, &per_ns, &burst, &err), 0);
+		assert_int_equal(per_ns, good[i].per_ns);
+		assert_int_equal(burst, good[i].burst);
+	}
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+		assert_int_equal(newcomers_parse(wrong[i], &per_ns, &burst, &err), -EINVAL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ports),	 cmocka_unit_test(numbers),  cmocka_unit_test(listens),
-		cmocka_unit_test(listen_layout), cmocka_unit_test(cidrs),    cmocka_unit_test(server_names),
-		cmocka_unit_test(interfaces),	 cmocka_unit_test(subjects), cmocka_unit_test(subject_length),
-		cmocka_unit_test(limit_names),
+		cmocka_unit_test(ports),	 cmocka_unit_test(numbers),   cmocka_unit_test(listens),
+		cmocka_unit_test(listen_layout), cmocka_unit_test(cidrs),     cmocka_unit_test(server_names),
+		cmocka_unit_test(interfaces),	 cmocka_unit_test(subjects),  cmocka_unit_test(subject_length),
+		cmocka_unit_test(limit_names),	 cmocka_unit_test(newcomers),
 	};
 
 	return cmocka_run_group_tests_name("parse", tests, NULL, NULL);
