@@ -127,6 +127,9 @@ static void wrong(void **state)
 		  "in_flight" },
 		{ OWN("\"key\":\"user\",\"qps\":1,\"burst\":1,\"overrides\":[{\"subject\":\"a\",\"in_flight\":1}]"),
 		  "qps" },
+		{ OWN("\"key\":\"user\",\"overrides\":[{\"subject\":\"a\",\"in_flight\":1},"
+		      "{\"subject\":\"b\",\"qps\":1,\"burst\":1}]"),
+		  "the limit is of" },
 		{ OWN("\"key\":\"user\",\"overrides\":[{\"subject\":\"a\"}]"), "missing" },
 		{ OWN("\"key\":\"user\",\"overrides\":[{\"in_flight\":1}]"), "subject" },
 		{ OWN("\"key\":\"user\",\"overrides\":[{\"subject\":\"a\",\"in_flight\":1,\"keys\":1}]"), "\"keys\"" },

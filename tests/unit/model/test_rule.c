@@ -50,6 +50,7 @@ static void test_written(void **state)
 	check_text("{\"users\": [], \"cluster_scope\": false}", "{}");
 	check_text("{\"long_running\": true, \"non_resource\": true}", "{\"long_running\":true,\"non_resource\":true}");
 	check_text("{\"resources\": [\"pods/log\"]}", "{\"resources\":[\"pods/log\"]}");
+	check_text("{\"resources\": [\"a-b\"]}", "{\"resources\":[\"a-b\"]}");
 	/* One text for each user and network. */
 	check_text("{\"users\": [\"2001:db8::1\", \"::ffff:10.0.0.1\"]}",
 		   "{\"users\":[\"2001:db8::/64\",\"10.0.0.1\"]}");
@@ -79,6 +80,8 @@ static void test_refused(void **state)
 		{ "{\"api_groups\": [\"Apps\"]}", "api_groups: \"Apps\" is not an API group" },
 		{ "{\"resources\": [\"Pod\"]}",
 		  "resources: \"Pod\" is not a resource (like \"pods\" or \"pods/log\", in lower case)" },
+		{ "{\"resources\": [\"-pods\"]}", "resources: \"-pods\" is not a resource" },
+		{ "{\"resources\": [\"pods-\"]}", "resources: \"pods-\" is not a resource" },
 		{ "{\"resources\": [\"pods/\"]}", "resources: \"pods/\" is not a resource" },
 		{ "{\"resources\": [\"*/log\"]}",
 		  "resources: \"*/log\": leave out resources, and use \"log\" in subresources" },
