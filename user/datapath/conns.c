@@ -8,6 +8,7 @@
 #include "weir/conn/conn.h"
 #include "weir/conn/rest.h"
 
+#include "base/array.h"
 #include "datapath/private.h"
 #include "sys/netns.h"
 #include "sys/socket_diag.h"
@@ -15,14 +16,14 @@
 /* Entries of the table, and whether the kernel has a socket for each. */
 struct tracked {
 	struct weir_flow flow;
-	__u64 id;
+	__u64 id;		 /* of an admitted connection: its word */
 	struct socket_id socket; /* with `found` */
 	bool found;
 };
 
 struct tracked_list {
 	struct tracked *entries;
-	size_t n, room;
+	size_t n;
 };
 
 static void tracked_list_free(struct tracked_list *list)
@@ -33,15 +34,11 @@ static void tracked_list_free(struct tracked_list *list)
 
 static int tracked_add(struct tracked_list *list, const struct weir_flow *flow, __u64 id)
 {
-	if (list->n == list->room) {
-		size_t room = list->room ? list->room * 2 : 256;
-		struct tracked *more = reallocarray(list->entries, room, sizeof(*more));
+	struct tracked *grown = array_grow(list->entries, list->n, sizeof(*grown));
 
-		if (!more)
-			return -ENOMEM;
-		list->entries = more;
-		list->room = room;
-	}
+	if (!grown)
+		return -ENOMEM;
+	list->entries = grown;
 	list->entries[list->n++] = (struct tracked){ .flow = *flow, .id = id };
 	return 0;
 }
@@ -170,20 +167,12 @@ static int sockets_find(struct mnl_socket *nl, struct tracked_list *list)
 	return socket_diag_each(nl, note_socket, list);
 }
 
-/* What was listed: another connection may have its flow by now. */
-static int conn_forget(struct datapath *dp, const struct tracked *entry, enum weir_reason reason)
+/* By a program that forgets only what was listed (its id): another connection may have its flow by now. */
+static int forget(int program_fd, const struct tracked *entry, enum weir_reason reason)
 {
 	struct weir_forget forget = { .flow = entry->flow, .reason = reason, .id = entry->id };
 
-	return datapath_run(dp->forget_fd, &forget, sizeof(forget));
-}
-
-/* An admitted connection: its id is its word. */
-static int admitted_forget(struct datapath *dp, const struct tracked *entry, enum weir_reason reason)
-{
-	struct weir_forget forget = { .flow = entry->flow, .reason = reason, .id = entry->id };
-
-	return datapath_run(dp->forget_admitted_fd, &forget, sizeof(forget));
+	return datapath_run(program_fd, &forget, sizeof(forget));
 }
 
 /*
@@ -202,12 +191,10 @@ static void sweep_wait(size_t taken)
 		nanosleep(&wait, NULL);
 }
 
-typedef int forgetter(struct datapath *dp, const struct tracked *entry, enum weir_reason reason);
-
 struct conns_call {
 	struct datapath *dp;
 	struct tracked_list *list;
-	forgetter *forget; /* of a sweep */
+	int forget_fd; /* the program that forgets what is in the list */
 };
 
 static int sweep_inside(void *arg)
@@ -222,7 +209,7 @@ static int sweep_inside(void *arg)
 		/* A dump may step over a socket while others come and go: what is alive must not be lost. */
 		ret = entry->found ? 1 : socket_diag_find(nl, &entry->flow);
 		if (ret == 0) {
-			ret = call->forget(call->dp, entry, WEIR_CONN_SWEPT);
+			ret = forget(call->forget_fd, entry, WEIR_CONN_SWEPT);
 			sweep_wait(++swept);
 		}
 	}
@@ -235,16 +222,16 @@ static int let_go(struct datapath *dp, const struct tracked_list *due)
 	int ret = 0;
 
 	for (size_t i = 0; i < due->n && !ret && !atomic_load(&dp->unswept); i++) {
-		ret = conn_forget(dp, &due->entries[i], WEIR_REASON_NONE);
+		ret = forget(dp->forget_fd, &due->entries[i], WEIR_REASON_NONE);
 		sweep_wait(i + 1);
 	}
 	return ret;
 }
 
 /* How many of the list had no socket any more. */
-static int sweep_list(struct datapath *dp, struct tracked_list *list, forgetter *forget, struct error *err)
+static int sweep_list(struct datapath *dp, struct tracked_list *list, int forget_fd, struct error *err)
 {
-	struct conns_call call = { .dp = dp, .list = list, .forget = forget };
+	struct conns_call call = { .dp = dp, .list = list, .forget_fd = forget_fd };
 
 	if (!list->n || atomic_load(&dp->unswept))
 		return 0;
@@ -274,7 +261,7 @@ static int admitted_sweep(struct datapath *dp, __u64 idle_ns, struct error *err)
 {
 	CLEANUP_TRACKED struct tracked_list old = {};
 
-	return admitted_list(dp, &old, idle_ns) ?: sweep_list(dp, &old, admitted_forget, err);
+	return admitted_list(dp, &old, idle_ns) ?: sweep_list(dp, &old, dp->forget_admitted_fd, err);
 }
 
 int datapath_sweep(struct datapath *dp, __u64 idle_ns, struct error *err)
@@ -290,7 +277,7 @@ int datapath_sweep(struct datapath *dp, __u64 idle_ns, struct error *err)
 	/* What has just been laid to rest is among them. */
 	ret = ret ?: resting_select(dp, &selections[1], &choice);
 	if (!ret)
-		ret = swept = sweep_list(dp, &idle, conn_forget, err);
+		ret = swept = sweep_list(dp, &idle, dp->forget_fd, err);
 	if (ret >= 0)
 		ret = admitted_sweep(dp, idle_ns, err);
 	return ret < 0 ? error_set(err, ret, "sweeping connections: %s", strerror(-ret)) : swept + ret;
@@ -314,7 +301,7 @@ static int reset_inside(void *arg)
 		if (entry->found)
 			ret = socket_diag_destroy(nl, &entry->socket);
 		if (!ret || ret == -ENOENT)
-			ret = conn_forget(call->dp, entry, WEIR_CONN_RESET);
+			ret = forget(call->forget_fd, entry, WEIR_CONN_RESET);
 	}
 	return ret;
 }
@@ -322,7 +309,7 @@ static int reset_inside(void *arg)
 int datapath_reset_translated(struct datapath *dp, __u32 slot, struct error *err)
 {
 	CLEANUP_TRACKED struct tracked_list translated = {};
-	struct conns_call call = { .dp = dp, .list = &translated };
+	struct conns_call call = { .dp = dp, .list = &translated, .forget_fd = dp->forget_fd };
 	int ret = conns_list(dp, &translated, choose_translated, (struct choice){ .slot = slot });
 
 	if (!ret && translated.n)
@@ -336,7 +323,7 @@ int datapath_conns_clear(struct datapath *dp, __u32 slot, struct error *err)
 	int ret = conns_list(dp, &list, choose_slot, (struct choice){ .slot = slot });
 
 	for (size_t i = 0; i < list.n && !ret; i++)
-		ret = conn_forget(dp, &list.entries[i], WEIR_CONN_SWEPT);
+		ret = forget(dp->forget_fd, &list.entries[i], WEIR_CONN_SWEPT);
 	return ret ? datapath_map_failed(err, ret, "conns") : 0;
 }
 
