@@ -161,7 +161,7 @@ static const struct history_mark *mark_of(const struct history_base *base, __u64
 	return NULL;
 }
 
-static int add_mark(struct history_base *base, __u64 cookie, const struct datapath_heavy_places *places)
+static int add_mark(struct history_base *base, __u64 cookie, const struct heavy_places *places)
 {
 	struct history_net *nets = reallocarray(base->nets, base->n_nets + 1, sizeof(*nets));
 
@@ -173,7 +173,7 @@ static int add_mark(struct history_base *base, __u64 cookie, const struct datapa
 }
 
 /* The namespace stays meanwhile: only jobs end one. */
-static int read_places(struct net *net, struct datapath_heavy_places *places, struct error *err)
+static int read_places(struct net *net, struct heavy_places *places, struct error *err)
 {
 	CLEANUP_RETAKE struct agent *released = agent_release(net->agent);
 
@@ -182,7 +182,7 @@ static int read_places(struct net *net, struct datapath_heavy_places *places, st
 
 static int sample_net(struct sampling *s, struct net *net, struct error *err)
 {
-	CLEANUP_HEAVY_PLACES struct datapath_heavy_places places = { 0 };
+	CLEANUP_HEAVY_PLACES struct heavy_places places = { 0 };
 	CLEANUP_FREE struct weir_heavy_row *rows = NULL;
 	struct agent *agent = s->agent;
 	int n, ret = read_places(net, &places, err);

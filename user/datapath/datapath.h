@@ -333,7 +333,7 @@ struct datapath_heavy_query {
 int datapath_heavy(struct datapath *dp, const struct datapath_heavy_query *query, struct weir_heavy_row **out,
 		   struct error *err);
 /* The rows of all servers, each CPU's for itself. The caller clears *out. */
-int datapath_heavy_places(struct datapath *dp, struct datapath_heavy_places *out, struct error *err);
+int datapath_heavy_places(struct datapath *dp, struct heavy_places *out, struct error *err);
 
 /*
  * Requests in flight, ready to be counted: those that packets show (weir_conn_has_request()), of which verb and resource are not known,

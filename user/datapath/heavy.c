@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "datapath/heavy_rows.h"
 #include "datapath/private.h"
 #include "weir/top/recent.h"
@@ -24,7 +25,7 @@ struct gathering {
 	const struct datapath_heavy_query *query;
 	__u32 epoch;
 	struct weir_heavy_row *rows;
-	size_t n, room;
+	size_t n;
 };
 
 static bool is_wanted(const struct gathering *g, const struct weir_heavy_row *row)
@@ -34,18 +35,19 @@ static bool is_wanted(const struct gathering *g, const struct weir_heavy_row *ro
 
 static int gather_row(struct gathering *g, const struct weir_heavy_row *row, const struct weir_heavy_weight *weight)
 {
-	if (g->n == g->room) {
-		size_t room = g->room ? 2 * g->room : 256;
-		struct weir_heavy_row *rows = reallocarray(g->rows, room, sizeof(*rows));
+	struct weir_heavy_row *grown = array_grow(g->rows, g->n, sizeof(*grown));
 
-		if (!rows)
-			return -ENOMEM;
-		g->rows = rows;
-		g->room = room;
-	}
+	if (!grown)
+		return -ENOMEM;
+	g->rows = grown;
 	g->rows[g->n] = *row;
 	g->rows[g->n++].weight = weir_heavy_weight(weight, g->epoch);
 	return 0;
+}
+
+static bool is_row(const struct weir_heavy_set *set, __u32 way)
+{
+	return set->keys[way] != WEIR_HEAVY_FREE && set->keys[way] != WEIR_HEAVY_BUSY;
 }
 
 static int gather_set(struct gathering *g, const struct weir_heavy_set *set)
@@ -53,7 +55,7 @@ static int gather_set(struct gathering *g, const struct weir_heavy_set *set)
 	int ret = 0;
 
 	for (__u32 i = 0; i < WEIR_HEAVY_WAYS && !ret; i++) {
-		if (set->keys[i] != WEIR_HEAVY_FREE && set->keys[i] != WEIR_HEAVY_BUSY && is_wanted(g, &set->rows[i]))
+		if (is_row(set, i) && is_wanted(g, &set->rows[i]))
 			ret = gather_row(g, &set->rows[i], &set->weights[i]);
 	}
 	return ret;
@@ -95,28 +97,26 @@ int datapath_heavy(struct datapath *dp, const struct datapath_heavy_query *query
 /* --- each row for itself */
 
 /* What the cursor has read, in the order of the rows' places. */
-static int gather_places(struct datapath *dp, const struct map_cursor *cursor, struct datapath_heavy_places *places)
+static int gather_places(struct datapath *dp, const struct map_cursor *cursor, struct heavy_places *places)
 {
 	const struct weir_heavy_set *sets = cursor->values;
 	const __u32 first = places->read, n = cursor->n * dp->cpus * WEIR_HEAVY_WAYS;
 
 	for (__u32 i = 0; i < n; i++) {
 		const struct weir_heavy_set *set = &sets[i / WEIR_HEAVY_WAYS];
-		const __u64 key = set->keys[i % WEIR_HEAVY_WAYS];
+		const __u32 way = i % WEIR_HEAVY_WAYS;
 
-		if (key == WEIR_HEAVY_FREE || key == WEIR_HEAVY_BUSY)
-			continue;
-		if (heavy_places_add(places, first + i, &set->rows[i % WEIR_HEAVY_WAYS]))
+		if (is_row(set, way) && heavy_places_add(places, first + i, &set->rows[way]))
 			return -ENOMEM;
 	}
 	places->read += n;
 	return 0;
 }
 
-int datapath_heavy_places(struct datapath *dp, struct datapath_heavy_places *out, struct error *err)
+int datapath_heavy_places(struct datapath *dp, struct heavy_places *out, struct error *err)
 {
 	CLEANUP_CURSOR struct map_cursor cursor = {};
-	struct datapath_heavy_places places = { 0 };
+	struct heavy_places places = { 0 };
 	int ret = collect(dp, err);
 
 	if (ret)

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 static int compare_what(const void *left, const void *right)
 {
 	const struct weir_heavy_row *a = left, *b = right;
@@ -50,23 +52,19 @@ size_t heavy_rows_merge(struct weir_heavy_row *rows, size_t n)
 	return kept + 1;
 }
 
-int heavy_places_add(struct datapath_heavy_places *places, __u32 at, const struct weir_heavy_row *row)
+int heavy_places_add(struct heavy_places *places, __u32 at, const struct weir_heavy_row *row)
 {
-	if (places->n == places->room) {
-		size_t room = places->room ? 2 * places->room : 256;
-		struct heavy_place *list = reallocarray(places->list, room, sizeof(*list));
+	struct heavy_place *grown = array_grow(places->list, places->n, sizeof(*grown));
 
-		if (!list)
-			return -ENOMEM;
-		places->list = list;
-		places->room = room;
-	}
+	if (!grown)
+		return -ENOMEM;
+	places->list = grown;
 	places->list[places->n++] = (struct heavy_place){ .at = at, .row = *row };
 	return 0;
 }
 
-void heavy_places_clear(struct datapath_heavy_places *places)
+void heavy_places_clear(struct heavy_places *places)
 {
 	free(places->list);
-	*places = (struct datapath_heavy_places){ 0 };
+	*places = (struct heavy_places){ 0 };
 }

@@ -17,15 +17,15 @@ struct heavy_place {
 };
 
 /* In the order of their places. */
-struct datapath_heavy_places {
+struct heavy_places {
 	struct heavy_place *list;
-	size_t n, room;
+	size_t n;
 	__u32 read; /* places that were looked at */
 };
 
 /* -ENOMEM. */
-int heavy_places_add(struct datapath_heavy_places *places, __u32 at, const struct weir_heavy_row *row);
-void heavy_places_clear(struct datapath_heavy_places *places);
+int heavy_places_add(struct heavy_places *places, __u32 at, const struct weir_heavy_row *row);
+void heavy_places_clear(struct heavy_places *places);
 #define CLEANUP_HEAVY_PLACES __attribute__((cleanup(heavy_places_clear)))
 
 #endif

@@ -5,19 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 int open_requests_add(struct open_requests *open, enum weir_heavy_by by, const struct weir_asked *asked, bool doubtful)
 {
+	struct open_request *grown = array_grow(open->of, open->n, sizeof(*grown));
 	struct weir_heavy_what what;
 
-	if (open->n == open->room) {
-		size_t room = open->room ? open->room * 2 : 256;
-		struct open_request *of = reallocarray(open->of, room, sizeof(*of));
-
-		if (!of)
-			return -ENOMEM;
-		open->of = of;
-		open->room = room;
-	}
+	if (!grown)
+		return -ENOMEM;
+	open->of = grown;
 	if (!weir_asked_what(asked, by, &what))
 		what = (struct weir_heavy_what){ .server = asked->server, .by = WEIR_HEAVY_BYS };
 	open->of[open->n++] = (struct open_request){ .what = what, .doubtful = doubtful };

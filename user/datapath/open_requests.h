@@ -14,7 +14,7 @@ struct open_request {
 
 struct open_requests {
 	struct open_request *of;
-	size_t n, room;
+	size_t n;
 };
 
 struct open_count {

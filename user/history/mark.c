@@ -10,7 +10,7 @@ void history_mark_clear(struct history_mark *mark)
 	*mark = (struct history_mark){ 0 };
 }
 
-int history_mark_set(struct history_mark *mark, const struct datapath_heavy_places *places)
+int history_mark_set(struct history_mark *mark, const struct heavy_places *places)
 {
 	struct history_marked *rows = calloc(places->n + 1, sizeof(*rows));
 
@@ -52,8 +52,7 @@ static bool is_nothing(const struct weir_heavy_counts *counts)
 	return !counts->requests && !counts->refused && !counts->dry_run && !counts->held;
 }
 
-int history_added(const struct history_mark *mark, const struct datapath_heavy_places *places,
-		  struct weir_heavy_row **out)
+int history_added(const struct history_mark *mark, const struct heavy_places *places, struct weir_heavy_row **out)
 {
 	struct weir_heavy_row *rows = calloc(places->n + 1, sizeof(*rows));
 	size_t n = 0, marked = 0;

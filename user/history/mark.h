@@ -17,15 +17,14 @@ struct history_mark {
 };
 
 /* -ENOMEM, and the mark is as it was. */
-int history_mark_set(struct history_mark *mark, const struct datapath_heavy_places *places);
+int history_mark_set(struct history_mark *mark, const struct heavy_places *places);
 void history_mark_clear(struct history_mark *mark);
 
 /*
  * The rows with what came since the mark in place of what they had, those of several CPUs added up, the most requests first;
  * without those to which nothing came. NULL: from the beginning. The caller frees *out. Returns how many, or -ENOMEM.
  */
-int history_added(const struct history_mark *mark, const struct datapath_heavy_places *places,
-		  struct weir_heavy_row **out);
+int history_added(const struct history_mark *mark, const struct heavy_places *places, struct weir_heavy_row **out);
 
 /* NULL without memory. A new reference. */
 json_t *history_mark_to_json(const struct history_mark *mark);

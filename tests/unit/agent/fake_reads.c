@@ -58,12 +58,12 @@ int datapath_heavy(struct datapath *dp, const struct datapath_heavy_query *query
 	return n;
 }
 
-int datapath_heavy_places(struct datapath *dp, struct datapath_heavy_places *out, struct error *err)
+int datapath_heavy_places(struct datapath *dp, struct heavy_places *out, struct error *err)
 {
 	CLEANUP_KERNEL void *kernel = fake_kernel_read();
 	int ret = fake_fails(__func__, err);
 
-	*out = (struct datapath_heavy_places){ 0 };
+	*out = (struct heavy_places){ 0 };
 	for (unsigned int i = 0; i < dp->n_heavy && !ret; i++)
 		ret = heavy_places_add(out, i, &dp->heavy[i]);
 	return ret;

@@ -51,14 +51,14 @@ static struct weir_heavy_row row_of(__u64 subject, __u64 first_ns, __u64 request
 	};
 }
 
-static void put(struct datapath_heavy_places *places, __u32 at, struct weir_heavy_row row)
+static void put(struct heavy_places *places, __u32 at, struct weir_heavy_row row)
 {
 	assert_int_equal(heavy_places_add(places, at, &row), 0);
 }
 
 static void what_came_since(void **state)
 {
-	CLEANUP_HEAVY_PLACES struct datapath_heavy_places before = { 0 }, now = { 0 };
+	CLEANUP_HEAVY_PLACES struct heavy_places before = { 0 }, now = { 0 };
 	CLEANUP_FREE struct weir_heavy_row *rows = NULL;
 	struct history_mark mark = { 0 }, read = { 0 };
 	CLEANUP_JSON json_t *json = NULL;
@@ -89,7 +89,7 @@ static void what_came_since(void **state)
 
 static void nothing_came(void **state)
 {
-	CLEANUP_HEAVY_PLACES struct datapath_heavy_places places = { 0 };
+	CLEANUP_HEAVY_PLACES struct heavy_places places = { 0 };
 	CLEANUP_FREE struct weir_heavy_row *rows = NULL, *all = NULL;
 	struct history_mark mark = { 0 };
 
