@@ -170,8 +170,12 @@ int map_compare(const struct map_range *range, const struct map_entries *wanted,
 		diff.changes.added++;
 		note_put(range, &diff, key_at(&index, place), value_at(&index, place));
 	}
+	if (ret) {
+		map_diff_clear(&diff);
+		return ret;
+	}
 	*out = diff;
-	return ret;
+	return 0;
 }
 
 /* --- writing */

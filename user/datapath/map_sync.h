@@ -31,7 +31,7 @@ struct map_diff {
 	struct datapath_changes changes;
 };
 
-/* 0 or a negative errno. The caller clears *out, on failure too. */
+/* 0 or a negative errno. The caller clears *out. */
 int map_compare(const struct map_range *range, const struct map_entries *wanted, struct map_diff *out);
 void map_diff_clear(struct map_diff *diff);
 #define CLEANUP_DIFF __attribute__((cleanup(map_diff_clear)))

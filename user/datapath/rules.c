@@ -210,15 +210,18 @@ static void compare_rules(struct datapath *dp, const struct wanted *w, struct co
 	c->differ = true;
 }
 
-static int compare(struct datapath *dp, const struct wanted *w, struct compared *c)
+static int compare(struct datapath *dp, const struct wanted *w, struct compared *c, struct error *err)
 {
 	const struct map_range vectors = vectors_of(dp, &w->key.server), sources = sources_of(dp, &w->key.server);
 	const struct map_entries all_vectors = { w->vector_keys, w->vectors, w->n_vectors };
 	const struct map_entries all_sources = { w->source_keys, w->sources, w->n_sources };
-	int ret = map_compare(&vectors, &all_vectors, &c->vectors) ?: map_compare(&sources, &all_sources, &c->sources);
+	int ret = map_compare(&vectors, &all_vectors, &c->vectors);
 
 	if (ret)
-		return ret;
+		return datapath_map_failed(err, ret, "vectors");
+	ret = map_compare(&sources, &all_sources, &c->sources);
+	if (ret)
+		return datapath_map_failed(err, ret, "sources");
 	compare_rules(dp, w, c);
 	look_at_gone(c, &c->vectors, vectors.key_size, offsetof(struct weir_vector_key, generation), w->key.generation);
 	look_at_gone(c, &c->sources, sources.key_size, offsetof(struct weir_source_key, generation), w->key.generation);
@@ -293,9 +296,9 @@ int datapath_rules_set(struct datapath *dp, __u32 server, const struct weir_rule
 	if (ret)
 		return datapath_map_failed(err, ret, "rules");
 	wanted_of_generation(&wanted, value.generation);
-	ret = compare(dp, &wanted, &compared);
+	ret = compare(dp, &wanted, &compared, err);
 	if (ret)
-		return datapath_map_failed(err, ret, "vectors");
+		return ret;
 	if (compared.differ || !rules != !value.generation)
 		return replace(dp, &value, &wanted, err);
 	return compared.left ? old_drop(dp, server, value.generation, err) : 0;

@@ -26,6 +26,8 @@ static int write_locked(struct datapath *dp, __u32 slot, const struct weir_serve
 	struct weir_server there, whole = *server;
 	int ret = datapath_server_read(dp, slot, &there, err);
 
+	if (ret)
+		return ret;
 	whole.newcomers_seal = weir_newcomers_seal(&whole.newcomers, slot);
 	whole.reading.seal = weir_reading_seal(&whole.reading);
 	/* Whether a server is traced, and looked at, is said by datapath_trace_until() and datapath_look() alone, perhaps just now. */
@@ -33,8 +35,8 @@ static int write_locked(struct datapath *dp, __u32 slot, const struct weir_serve
 		whole.trace_until_ns = there.trace_until_ns;
 		whole.look_until_ns = there.look_until_ns;
 	}
-	if (ret || !memcmp(&whole, &there, sizeof(there)))
-		return ret;
+	if (!memcmp(&whole, &there, sizeof(there)))
+		return 0;
 	dp->written.of[DATAPATH_servers].changed++;
 	return server_put(dp, slot, &whole, err);
 }
