@@ -95,17 +95,14 @@ int datapath_pins_check(const char *pin_dir, struct error *err)
 static int monitor_inside(void *arg)
 {
 	struct datapath *dp = arg;
-	struct mnl_socket *monitor = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	CLEANUP_NETLINK struct mnl_socket *monitor = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	if (!monitor)
 		return -errno;
-	if (mnl_socket_bind(monitor, RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR, MNL_SOCKET_AUTOPID)) {
-		int ret = -errno;
-
-		mnl_socket_close(monitor);
-		return ret;
-	}
+	if (mnl_socket_bind(monitor, RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR, MNL_SOCKET_AUTOPID))
+		return -errno;
 	dp->monitor = monitor;
+	monitor = NULL;
 	return 0;
 }
 

@@ -56,7 +56,7 @@ static int listeners_sync(struct datapath *dp, __u32 slot, const struct datapath
 	return map_sync(dp, &range, &(struct map_entries){ keys, owners, wanted });
 }
 
-/* Counted anew each time, so that a count can not go wrong for good. */
+/* Counted anew each time, so that a count cannot go wrong for good. */
 static int port_addresses(struct datapath *dp, __u16 port, __u32 *addresses)
 {
 	CLEANUP_CURSOR struct map_cursor cursor = {};
@@ -146,8 +146,6 @@ int listens_set(struct datapath *dp, __u32 slot, const struct datapath_listen *l
 	ret = ports_refresh(dp, slot, listens, n);
 	return ret ? datapath_map_failed(err, ret, "ports") : 0;
 }
-
-/* --- servers */
 
 int listens_check(struct datapath *dp, __u32 slot, const struct datapath_listen *listens, size_t n, struct error *err)
 {
