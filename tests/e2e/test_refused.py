@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """A kernel that refuses one of the programs (refuse.c): what goes without it goes on, and it is said what does not."""
+import json
 import platform
 
 import pytest
@@ -28,6 +29,16 @@ def test_without_hold(world, refusing):
     assert (hold["on"], hold["why"]) == (False, HINT + "weir_hold: " + WHY)
     assert "web: TLS and other unreadable traffic is not limited: this kernel" in site.weir("status")
     assert f"warning: TLS and other unreadable traffic is not limited: {HINT}weir_hold: {WHY}\n" in site.weir.log()
+
+
+@pytest.mark.parametrize("program", ["weir_hold", "weir_sockops"])
+def test_probe_without_what_is_at_the_sockets(world, refusing, program):
+    """As the agent does: it goes on without, and says so."""
+    refusing(program)
+    facts = {fact["probe"]: fact for fact in json.loads(world.weir.run("probe", "--json").stdout)["facts"]}
+    assert facts["programs"]["result"] == "yes", facts["programs"]
+    hold = facts["hold_program"]
+    assert (hold["result"], hold["why"]) == ("no", f"{HINT}{program}: {WHY}")
 
 
 @pytest.mark.parametrize("program", ["weir_ingress", "weir_egress", "weir_override_end"])

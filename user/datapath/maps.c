@@ -278,6 +278,19 @@ int datapath_load_failed(int code, struct error *err)
 			 kernel.release, program, strerror(-code), *why ? ": " : "", why);
 }
 
+bool datapath_hold_refused(void)
+{
+	const char *refused = libbpf_log_refused();
+
+	return refused && (!strcmp(refused, "weir_hold") || !strcmp(refused, "weir_sockops"));
+}
+
+void datapath_hold_wanted(struct weir_bpf *skeleton, bool wanted)
+{
+	bpf_program__set_autoload(skeleton->progs.weir_hold, wanted);
+	bpf_program__set_autoload(skeleton->progs.weir_sockops, wanted);
+}
+
 static int load(struct datapath *dp, __u32 conns_max, bool hold, struct error *err)
 {
 	CLEANUP_PRIVILEGED struct privileged privileged = privilege_begin(PRIVILEGE_LOAD);
@@ -289,8 +302,7 @@ static int load(struct datapath *dp, __u32 conns_max, bool hold, struct error *e
 	anew = !datapath_programs_find(dp);
 	bpf_program__set_autoload(dp->skeleton->progs.weir_egress, anew);
 	bpf_program__set_autoload(dp->skeleton->progs.weir_ingress, anew);
-	bpf_program__set_autoload(dp->skeleton->progs.weir_hold, anew && hold);
-	bpf_program__set_autoload(dp->skeleton->progs.weir_sockops, anew && hold);
+	datapath_hold_wanted(dp->skeleton, anew && hold);
 	bpf_program__set_autoload(dp->skeleton->progs.weir_explain, false);
 	ret = weir_bpf__load(dp->skeleton);
 	return ret ? datapath_load_failed(ret, err) : 0;
@@ -301,9 +313,8 @@ int datapath_maps_load(struct datapath *dp, __u32 conns_max, struct error *err)
 {
 	struct error why = { 0 };
 	int ret = load(dp, conns_max, true, &why);
-	const char *refused = libbpf_log_refused();
 
-	if (ret && refused && (!strcmp(refused, "weir_hold") || !strcmp(refused, "weir_sockops"))) {
+	if (ret && datapath_hold_refused()) {
 		dp->no_hold = why;
 		weir_bpf__destroy(dp->skeleton);
 		dp->skeleton = NULL;

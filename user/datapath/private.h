@@ -98,6 +98,10 @@ struct datapath {
 
 /* Says why the kernel did not load a program, of which libbpf_log has heard. Returns code. */
 int datapath_load_failed(int code, struct error *err);
+/* Is it a program at the sockets that was refused? All else can go on without those. */
+bool datapath_hold_refused(void);
+/* Of the next ones that are loaded: with those or without. */
+void datapath_hold_wanted(struct weir_bpf *skeleton, bool wanted);
 
 /* Holds the directory, which is there, for this agent alone (datapath.c). */
 int datapath_directory_lock(struct datapath *dp, struct error *err);

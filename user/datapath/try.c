@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Does this kernel take the programs? Loaded on maps of their own, and let go. */
-#include <errno.h>
-#include <string.h>
-
 #include "datapath/private.h"
-#include "sys/libbpf_log.h"
 #include "weir.skel.h"
 
 #define TRY_CONNS 16
@@ -16,7 +12,7 @@ static int try_load(bool hold, struct error *err)
 
 	if (ret)
 		return ret;
-	bpf_program__set_autoload(skeleton->progs.weir_hold, hold);
+	datapath_hold_wanted(skeleton, hold);
 	bpf_program__set_autoload(skeleton->progs.weir_explain, false);
 	datapath_conns_max_set(skeleton, TRY_CONNS);
 	ret = weir_bpf__load(skeleton);
@@ -31,7 +27,7 @@ int datapath_try(struct error *no_hold, struct error *err)
 	int ret = try_load(true, err);
 
 	no_hold->text[0] = 0;
-	if (!ret || !libbpf_log_refused() || strcmp(libbpf_log_refused(), "weir_hold"))
+	if (!ret || !datapath_hold_refused())
 		return ret;
 	*no_hold = *err;
 	return try_load(false, err);
