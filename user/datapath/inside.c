@@ -26,9 +26,11 @@
 /* Those that are of this object alone. */
 static struct bpf_map *own_map(struct inside_bpf *skeleton, int i)
 {
-	struct bpf_map *const maps[] = { skeleton->maps.inside_processes, skeleton->maps.inside_near,
-					 skeleton->maps.inside_requests, skeleton->maps.inside_seats,
-					 skeleton->maps.inside_open };
+	struct bpf_map *const maps[] = {
+#define X(name) skeleton->maps.name,
+		INSIDE_MAPS(X)
+#undef X
+	};
 
 	return i < (int)(sizeof(maps) / sizeof(*maps)) ? maps[i] : NULL;
 }
@@ -53,18 +55,12 @@ static int map_take(struct datapath *dp, struct bpf_map *map, struct error *err)
 	return ret ? error_set(err, ret, "taking over %s: %s", path, strerror(-ret)) : 0;
 }
 
-/* The maps of the datapath are shared by their names. */
+/* Those of the datapath are shared by their names. */
 static int maps_take(struct datapath *dp, struct inside_bpf *skeleton, struct error *err)
 {
 	struct bpf_map *map;
-	int ret = 0;
+	int ret = datapath_maps_share(dp, skeleton->obj);
 
-	bpf_object__for_each_map (map, skeleton->obj) {
-		struct bpf_map *there = bpf_object__find_map_by_name(dp->skeleton->obj, bpf_map__name(map));
-
-		if (!bpf_map__is_internal(map) && there)
-			ret = ret ?: bpf_map__reuse_fd(map, bpf_map__fd(there));
-	}
 	if (ret)
 		return error_set(err, ret, "sharing maps: %s", strerror(-ret));
 	for (int i = 0; !ret && (map = own_map(skeleton, i)); i++)
@@ -75,17 +71,11 @@ static int maps_take(struct datapath *dp, struct inside_bpf *skeleton, struct er
 static int maps_pin(const struct datapath *dp, struct inside_bpf *skeleton, struct error *err)
 {
 	struct bpf_map *map;
+	int ret = 0;
 
-	for (int i = 0; (map = own_map(skeleton, i)); i++) {
-		char path[PATH_MAX];
-		int ret;
-
-		pins_path(path, dp->dir, "%s", bpf_map__name(map));
-		ret = bpf_obj_pin(bpf_map__fd(map), path);
-		if (ret && ret != -EEXIST)
-			return error_set(err, ret, "pinning %s: %s", path, strerror(-ret));
-	}
-	return 0;
+	for (int i = 0; !ret && (map = own_map(skeleton, i)); i++)
+		ret = datapath_map_pin(dp, map, err);
+	return ret;
 }
 
 /* --- what the kernel lets programs do: its verdict on the least one that does it */

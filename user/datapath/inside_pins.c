@@ -34,8 +34,11 @@ int inside_pins_drop_others(const char *dir, __u32 generation, struct error *err
 
 int inside_pins_drop(const char *dir, struct error *err)
 {
-	static const char *const maps[] = { "inside_processes", "inside_near", "inside_requests", "inside_seats",
-					    "inside_open" };
+	static const char *const maps[] = {
+#define X(name) #name,
+		INSIDE_MAPS(X)
+#undef X
+	};
 	int ret = inside_pins_drop_others(dir, 0, err);
 	char path[PATH_MAX];
 

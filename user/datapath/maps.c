@@ -2,14 +2,10 @@
 /* Opening: the BPF object on the maps that are pinned already, or on new ones. */
 #include <errno.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/utsname.h>
 
-#include "weir/abi/answer.h"
 #include "weir/conn/conn.h"
-#include "weir/http/ambiguity.h"
 
-#include "datapath/answer_text.h"
 #include "datapath/private.h"
 #include "sys/libbpf_log.h"
 #include "sys/pins.h"
@@ -127,7 +123,7 @@ static int map_reuse(struct datapath *dp, struct bpf_map *map, __u32 conns_max, 
 	return ret ? error_set(err, ret, "taking over %s/%s: %s", dp->dir, name, strerror(-ret)) : 0;
 }
 
-static int map_pin(const struct datapath *dp, const struct bpf_map *map, struct error *err)
+int datapath_map_pin(const struct datapath *dp, const struct bpf_map *map, struct error *err)
 {
 	char path[PATH_MAX];
 	int ret;
@@ -135,91 +131,6 @@ static int map_pin(const struct datapath *dp, const struct bpf_map *map, struct 
 	pins_path(path, dp->dir, "%s", bpf_map__name(map));
 	ret = bpf_obj_pin(bpf_map__fd(map), path);
 	return ret && ret != -EEXIST ? error_set(err, ret, "pinning %s: %s", path, strerror(-ret)) : 0;
-}
-
-static int settings_fill(struct datapath *dp, struct error *err)
-{
-	struct weir_settings settings;
-	__u32 zero = 0;
-
-	if (bpf_map_lookup_elem(dp->maps.settings, &zero, &settings))
-		return datapath_map_failed(err, -errno, "settings");
-	if (!settings.abi_version) {
-		settings.abi_version = WEIR_ABI_VERSION;
-		settings.netns_cookie = dp->netns_cookie;
-		if (getrandom(settings.seed, sizeof(settings.seed), 0) != sizeof(settings.seed) ||
-		    bpf_map_update_elem(dp->maps.settings, &zero, &settings, BPF_ANY))
-			return datapath_map_failed(err, -errno, "settings");
-	}
-	memcpy(dp->seed, settings.seed, sizeof(dp->seed));
-	dp->pace_ifindex = settings.pace_ifindex;
-	return 0;
-}
-
-static int settings_sync(struct datapath *dp, struct error *err)
-{
-	struct weir_settings there, wanted = { .abi_version = WEIR_ABI_VERSION,
-					       .pace_ifindex = dp->pace_ifindex,
-					       .seed = { dp->seed[0], dp->seed[1] },
-					       .netns_cookie = dp->netns_cookie };
-	__u32 zero = 0;
-
-	if (!bpf_map_lookup_elem(dp->maps.settings, &zero, &there) && !memcmp(&there, &wanted, sizeof(there)))
-		return 0;
-	dp->written.of[DATAPATH_settings].changed++;
-	if (bpf_map_update_elem(dp->maps.settings, &zero, &wanted, BPF_ANY))
-		return datapath_map_failed(err, -errno, "settings");
-	return 0;
-}
-
-/* What is right already is not written again: a program may be copying it. */
-static int answer_fill(struct datapath *dp, __u32 index, const struct weir_answer *answer, struct error *err)
-{
-	struct weir_answer there;
-
-	if (!bpf_map_lookup_elem(dp->maps.answers, &index, &there) && !memcmp(answer, &there, sizeof(there)))
-		return 0;
-	dp->written.of[DATAPATH_answers].changed++;
-	if (bpf_map_update_elem(dp->maps.answers, &index, answer, BPF_ANY))
-		return datapath_map_failed(err, -errno, "answers");
-	return 0;
-}
-
-static int answers_fill(struct datapath *dp, struct error *err)
-{
-	struct weir_answer answer;
-	int ret = 0;
-
-	for (__u32 kind = 0; kind < WEIR_ANSWER_KINDS; kind++) {
-		for (__u32 digits = 0; digits <= WEIR_RETRY_DIGITS && !ret; digits++) {
-			ret = weir_answer_make(NULL, kind, digits, &answer);
-			if (ret)
-				return error_set(err, ret, "preparing the responses: %s", strerror(-ret));
-			ret = answer_fill(dp, weir_answer_index(kind, digits), &answer, err);
-		}
-	}
-	return ret;
-}
-
-static int rejections_fill(struct datapath *dp, struct error *err)
-{
-	struct weir_answer answer;
-	int ret = 0;
-
-	for (enum weir_reason why = 0; why < WEIR_REASON_COUNT && !ret; why++) {
-		if (!weir_reason_is_ambiguity(why, false))
-			continue;
-		ret = weir_rejection_make(why, &answer);
-		if (ret)
-			return error_set(err, ret, "preparing the 400 response: %s", strerror(-ret));
-		ret = answer_fill(dp, weir_rejection_index(why), &answer, err);
-	}
-	return ret;
-}
-
-int datapath_texts_sync(struct datapath *dp, struct error *err)
-{
-	return settings_sync(dp, err) ?: answers_fill(dp, err) ?: rejections_fill(dp, err);
 }
 
 /* The skeleton's maps, each pinned one in its place. */
@@ -242,7 +153,7 @@ static int maps_pin(struct datapath *dp, struct error *err)
 {
 	int ret = 0;
 
-#define X(name) ret = ret ?: map_pin(dp, dp->skeleton->maps.name, err);
+#define X(name) ret = ret ?: datapath_map_pin(dp, dp->skeleton->maps.name, err);
 	DATAPATH_MAPS(X)
 #undef X
 	return ret;
@@ -368,18 +279,17 @@ int datapath_maps_alone(struct datapath *dp, struct error *err)
 	if (ret)
 		return datapath_load_failed(ret, err);
 	maps_note(dp);
-	return settings_fill(dp, err);
+	return datapath_settings_fill(dp, err);
 }
 
 int datapath_maps_keep(struct datapath *dp, struct error *err)
 {
 	maps_note(dp);
 	return maps_pin(dp, err)	      ?:
-		       settings_fill(dp, err) ?:
+		       datapath_settings_fill(dp, err) ?:
 		       table_fill(dp, err)    ?:
 		       datapath_limits_changed(dp, err) ?: /* an agent before may have ended just after a change */
-		       answers_fill(dp, err)  ?:
-						rejections_fill(dp, err);
+		       datapath_answers_fill(dp, err);
 }
 
 __u32 datapath_conns_max(const struct datapath *dp)

@@ -116,6 +116,8 @@ int datapath_maps_load(struct datapath *dp, __u32 conns_max, struct error *err);
 int datapath_maps_keep(struct datapath *dp, struct error *err);
 /* A descriptor of the map that is pinned in dir by this name, which the caller closes, and what it is. -ENOENT: none is pinned; err is untouched. */
 int datapath_map_pinned(const char *dir, const char *name, struct bpf_map_info *info, struct error *err);
+/* As its own name says. One that is pinned already stays as it is. */
+int datapath_map_pin(const struct datapath *dp, const struct bpf_map *map, struct error *err);
 /* Another object, not loaded yet, uses the datapath's maps: those that have the same name. */
 int datapath_maps_share(const struct datapath *dp, struct bpf_object *with);
 /* New maps that are not pinned, and no programs. */
@@ -134,8 +136,11 @@ bool datapath_programs_find(struct datapath *dp);
 void datapath_programs_close(struct datapath *dp);
 const char *datapath_program_pin(enum datapath_program which);
 
-/* Settings and answers are as they should be (maps.c). */
-int datapath_texts_sync(struct datapath *dp, struct error *err);
+/* What `settings` says is the datapath's; where it says nothing yet, it is made (settings.c). */
+int datapath_settings_fill(struct datapath *dp, struct error *err);
+/* `settings` says what the datapath's does, `answers` what it should. */
+int datapath_settings_sync(struct datapath *dp, struct error *err);
+int datapath_answers_fill(struct datapath *dp, struct error *err);
 
 /* Makes the ring `trace` readable (trace.c). */
 int datapath_trace_open(struct datapath *dp, struct error *err);
@@ -167,7 +172,7 @@ int datapath_server_write(struct datapath *dp, __u32 slot, const struct weir_ser
  */
 bool datapath_wait_for_programs(void);
 
-/* A descriptor of the map with this number, which the caller closes, or a negative errno (limits.c). */
+/* A descriptor of the map with this number, which the caller closes, or a negative errno (buckets.c). */
 int datapath_map_by_id(__u32 id);
 
 /* Whose rates have which generations: one subject's own and those of all others are never taken for each other. */
@@ -186,8 +191,15 @@ int datapath_overrides_drop(struct datapath *dp, __u32 limit);
 /* `limits` has been written: what programs know of it is to be looked up again. */
 int datapath_limits_changed(struct datapath *dp, struct error *err);
 
+/* Of a limit (weir_limit_index()): a descriptor of the map of its buckets, which the caller closes, or -ENOENT (buckets.c). */
+int datapath_buckets_open(struct datapath *dp, __u32 limit);
+/* Makes the map, for so many keys, if there is none. 0: WEIR_DEFAULT_KEYS. */
+int datapath_buckets_ensure(struct datapath *dp, __u32 limit, __u32 keys, struct error *err);
+int datapath_buckets_remove(struct datapath *dp, __u32 limit);
 /* Drops the buckets of subjects that nothing limits any more. */
 int datapath_buckets_tidy(struct datapath *dp, __u32 limit);
+/* The bucket that all penalties of the limit share. */
+int datapath_penalty_bucket_make(struct datapath *dp, __u32 limit);
 
 /* The answers that name a limit (weir_limit_index()): name "" drops them (refusals.c). */
 int datapath_refusal_set(struct datapath *dp, __u32 limit, const char *name, struct error *err);

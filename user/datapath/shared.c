@@ -206,5 +206,8 @@ static int strangers_clear(struct datapath *dp, const struct datapath_servers *s
 
 int datapath_shared_sync(struct datapath *dp, const struct datapath_servers *servers, struct error *err)
 {
-	return datapath_texts_sync(dp, err) ?: pins_sync(dp, err) ?: strangers_clear(dp, servers, err);
+	return datapath_settings_sync(dp, err)	      ?:
+		       datapath_answers_fill(dp, err) ?:
+		       pins_sync(dp, err)	      ?:
+							strangers_clear(dp, servers, err);
 }
