@@ -42,18 +42,20 @@ void servers_drain(struct agent *agent)
 	agent_change_begin(agent);
 	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
 		__u64 translated;
+		CLEANUP_FREE char *name = NULL;
 		struct error err;
 		int ret;
 
 		if (!is_draining(agent, slot))
 			continue;
+		name = strdup(agent->state.servers[slot]->name);
 		ret = server_count_translated(agent, slot, &translated, &err);
 		if (!ret && translated == 0) {
-			log_info("server \"%s\" is drained", agent->state.servers[slot]->name);
+			log_info("server \"%s\" is drained", name);
 			ret = server_end(agent, slot, &err);
 		}
 		if (ret)
-			log_error("draining: %s", err.text);
+			log_error("server \"%s\": draining: %s", name, err.text);
 	}
 	agent_change_end(agent);
 }

@@ -146,7 +146,7 @@ void jobs_add(struct agent *agent, void (*run)(struct agent *agent))
 	}
 	job = calloc(1, sizeof(*job));
 	if (!job) {
-		log_error("out of memory");
+		log_error("a job is not done: out of memory");
 		return;
 	}
 	job->task = run;
