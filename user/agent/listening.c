@@ -41,7 +41,7 @@ static void note_udp(const struct socket_listener *listener, void *arg)
 static int look(void *arg)
 {
 	CLEANUP_NETLINK struct mnl_socket *nl = netlink_open(NETLINK_SOCK_DIAG);
-	int ret = nl ? socket_diag_listeners(nl, note_listener, arg) : -1;
+	int ret = nl ? socket_diag_listeners(nl, note_listener, arg) : -errno;
 
 	/* A kernel that does not tell has none, as far as anybody knows. */
 	if (!ret)
