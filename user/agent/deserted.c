@@ -25,7 +25,7 @@ static int find_listener(void *arg)
 {
 	CLEANUP_NETLINK struct mnl_socket *nl = netlink_open(NETLINK_SOCK_DIAG);
 
-	return nl ? socket_diag_listeners(nl, note_listener, arg) : -1;
+	return nl ? socket_diag_listeners(nl, note_listener, arg) : -errno;
 }
 
 /* Without a name and a process, a socket may keep a namespace, too. What cannot be found out is taken for a yes. */
@@ -71,6 +71,12 @@ int server_check_netns(struct agent *agent, int slot, struct error *err)
 		server->netns);
 }
 
+/* A server that is in force there, or NULL. */
+static const struct server *server_in_force(const struct net *net, int slot)
+{
+	return net->agent->servers[slot].in_force ? net_server(net, slot) : NULL;
+}
+
 /* By all servers in force there, which may know it by other names; and none of them still has connections to look after. */
 static bool is_given_up(const struct net *net)
 {
@@ -78,9 +84,9 @@ static bool is_given_up(const struct net *net)
 	int n = 0;
 
 	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
-		const struct server *server = agent->state.servers[slot];
+		const struct server *server = server_in_force(net, slot);
 
-		if (!server || server->netns_cookie != net->cookie || !agent->servers[slot].in_force)
+		if (!server)
 			continue;
 		if (server->draining || agent->servers[slot].deserted < ROUNDS)
 			return false;
@@ -95,9 +101,9 @@ static void let_go(struct net *net)
 	struct error err;
 
 	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
-		const struct server *server = agent->state.servers[slot];
+		const struct server *server = server_in_force(net, slot);
 
-		if (!server || server->netns_cookie != net->cookie || !agent->servers[slot].in_force)
+		if (!server)
 			continue;
 		inside_forget(agent, slot);
 		server_out_of_force(agent, slot);

@@ -66,12 +66,11 @@ static bool note(struct agent *agent, int slot, const struct error *why)
 	struct inside_server *inside = agent->servers[slot].inside;
 	const struct server *server = agent->state.servers[slot];
 	bool changes = !why->text[0] != !inside->why.text[0];
+	bool is_new = why->text[0] && strcmp(why->text, inside->why.text) != 0;
 
-	if (!why->text[0] || strcmp(why->text, inside->why.text) == 0)
-		;
-	else if (server->inside == INSIDE_AUTO)
+	if (is_new && server->inside == INSIDE_AUTO)
 		log_info("server \"%s\": it is not looked into: %s", server->name, why->text);
-	else
+	else if (is_new)
 		log_warning("server \"%s\": nothing is seen inside: %s", server->name, why->text);
 	inside->why = *why;
 	return changes;
@@ -301,21 +300,16 @@ static void sweep(struct net *net, bool changed)
 static bool is_of(const struct net *net, int slot)
 {
 	const struct agent *agent = net->agent;
-	const struct server *server = agent->state.servers[slot];
 
-	return server && server_net(agent, server) == net &&
-	       (inside_is_followed(agent, slot) || agent->servers[slot].inside);
+	return net_server(net, slot) && (inside_is_followed(agent, slot) || agent->servers[slot].inside);
 }
 
 /* Those that are decided inside are not held. Servers that are looked into no more have to be. */
 static void apply_flags(struct net *net)
 {
-	struct agent *agent = net->agent;
-	struct error err;
-
 	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++)
-		if (is_of(net, slot) && server_apply_flags(agent, slot, &err))
-			log_error("%s", err.text);
+		if (is_of(net, slot))
+			server_refresh_flags(net->agent, slot);
 }
 
 /* TLS is held before nobody decides what is in it, and until somebody does. */
@@ -422,5 +416,6 @@ void inside_forget(struct agent *agent, int slot)
 		return;
 	drop(agent, slot);
 	if (net && inside_sync_net(net, &err))
-		log_error("%s", err.text);
+		log_error("server \"%s\": the processes that are looked into stay as they were: %s",
+			  agent->state.servers[slot]->name, err.text);
 }

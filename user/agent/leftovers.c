@@ -10,16 +10,11 @@
 #include "base/log.h"
 #include "datapath/remains.h"
 
-static void pins_of(const struct agent *agent, __u64 cookie, char path[static PATH_MAX])
-{
-	snprintf(path, PATH_MAX, "%s/net-%llu", agent->options->pin_dir, cookie);
-}
-
 static void note(struct agent *agent, __u64 cookie)
 {
 	char path[PATH_MAX];
 
-	pins_of(agent, cookie, path);
+	net_pins(agent, cookie, path);
 	if (!remains_held(path))
 		log_warning(
 			"%s is in force, and its servers are not in the state: weir uninstall ends it, and so does attaching a server there",
@@ -54,7 +49,7 @@ json_t *leftovers_to_json(const struct agent *agent)
 		__u64 net = json_integer_value(cookie);
 		char path[PATH_MAX];
 
-		pins_of(agent, net, path);
+		net_pins(agent, net, path);
 		if (net_first_server(agent, net) < 0 && !net_find(agent, net) && !access(path, F_OK) &&
 		    !remains_held(path))
 			json_array_append_new(list, json_string(path));

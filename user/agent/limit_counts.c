@@ -131,7 +131,7 @@ int limits_measure(const struct agent *agent, int slot, struct limits_taken *tak
 		   struct error *err)
 {
 	const struct server *server = agent->state.servers[slot];
-	struct net *net = agent->servers[slot].in_force ? server_net(agent, server) : NULL;
+	struct net *net = net_in_force(agent, slot);
 	size_t most = server->n_limits + server->priorities.n_levels;
 	struct metrics_limit *limits = calloc(most + 1, sizeof(*limits));
 	const __u64 *seats = limits && taken ? taken_in(taken, net, err) : NULL;
@@ -174,7 +174,7 @@ bool all_is_unread(const __u64 *counters)
 
 char *server_unread(const struct agent *agent, int slot)
 {
-	struct net *net = agent->servers[slot].in_force ? server_net(agent, agent->state.servers[slot]) : NULL;
+	struct net *net = net_in_force(agent, slot);
 	__u64 counters[WEIR_REASON_COUNT];
 	char *text;
 

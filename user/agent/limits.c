@@ -1,25 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* A server's limits and rules, put in force. */
-#include <errno.h>
-
 #include "agent/limits.h"
 #include "agent/servers.h"
-#include "agent/unsaved.h"
 #include "base/cleanup.h"
 #include "model/key.h"
 #include "rules/identity.h"
 #include "rules/put.h"
 #include "rules/server_rules.h"
-
-struct net *limits_net(const struct agent *agent, int slot)
-{
-	return agent->servers[slot].in_force ? server_net(agent, agent->state.servers[slot]) : NULL;
-}
-
-int limits_save(struct agent *agent, struct error *err)
-{
-	return agent_save(agent, err);
-}
 
 int limits_check_rules(struct agent *agent, const struct server *server, struct error *err)
 {

@@ -5,10 +5,6 @@
 
 #include "agent/net.h"
 
-/* The namespace of a server that is in force. NULL: it gets its limits when it is brought up. */
-struct net *limits_net(const struct agent *agent, int slot);
-int limits_save(struct agent *agent, struct error *err);
-
 /* Can the kernel have all the rules of this server? */
 int limits_check_rules(struct agent *agent, const struct server *server, struct error *err);
 

@@ -26,6 +26,18 @@ struct net *server_net(const struct agent *agent, const struct server *server)
 	return net_find(agent, server->netns_cookie);
 }
 
+struct net *net_in_force(const struct agent *agent, int slot)
+{
+	return agent->servers[slot].in_force ? server_net(agent, agent->state.servers[slot]) : NULL;
+}
+
+struct server *net_server(const struct net *net, int slot)
+{
+	struct server *server = net->agent->state.servers[slot];
+
+	return server && server->netns_cookie == net->cookie ? server : NULL;
+}
+
 int net_first_server(const struct agent *agent, __u64 cookie)
 {
 	const struct state *state = &agent->state;
@@ -46,8 +58,8 @@ struct net *net_add(struct agent *agent, int fd, __u64 cookie, struct datapath *
 	net->written = *datapath_written(dp);
 	agent->nets = net;
 	net_watch(net);
-	net_probe_all(net);
 	net_probe(net);
+	net_find_tracking(net);
 	net_pace(net);
 	return net;
 }

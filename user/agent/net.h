@@ -3,6 +3,8 @@
 #ifndef WEIR_USER_AGENT_NET_H
 #define WEIR_USER_AGENT_NET_H
 
+#include <limits.h>
+
 #include "agent/agent.h"
 #include "probe/probe.h"
 
@@ -43,6 +45,10 @@ struct net {
 struct net *net_find(const struct agent *agent, __u64 cookie);
 /* The namespace of a server whose datapath is open, or NULL. */
 struct net *server_net(const struct agent *agent, const struct server *server);
+/* That of a server in force. NULL: it is in none, and gets all that it asks for when it is brought up. */
+struct net *net_in_force(const struct agent *agent, int slot);
+/* The server in this slot, if it is one of the namespace, or NULL. */
+struct server *net_server(const struct net *net, int slot);
 /* The first slot with a server of the namespace, or -ENOENT. */
 int net_first_server(const struct agent *agent, __u64 cookie);
 /* Takes over fd and dp; NULL without memory, and they are still the caller's. */
@@ -68,6 +74,8 @@ int net_open(struct agent *agent, const struct server *server, int *fd, __u64 *c
  * is let go by net_settle().
  */
 int net_get(struct agent *agent, int fd, __u64 cookie, struct net **out, struct error *err);
+/* The directory of what is pinned for a namespace. */
+void net_pins(const struct agent *agent, __u64 cookie, char path[static PATH_MAX]);
 /* Removes what is pinned for a namespace of which the state knows no server: an agent's whose state was lost. */
 int net_clear_leftovers(struct agent *agent, int fd, __u64 cookie, struct error *err);
 /* Removes the pins of a namespace that is not open and that no server uses any more. */
@@ -113,9 +121,9 @@ int net_read_in_flight(struct net *net, int by, struct error *err);
 /* Paces what is held, if a server wants that and the kernel can. Tells the servers when that has changed. */
 void net_pace(struct net *net);
 /* Looks whether conntrack tracks loopback; tells the servers when that changed. */
-void net_probe(struct net *net);
+void net_find_tracking(struct net *net);
 
 /* probe.c: finds out, once, what can be done in the namespace, and tells what cannot. Its datapath is open. */
-void net_probe_all(struct net *net);
+void net_probe(struct net *net);
 
 #endif

@@ -98,11 +98,6 @@ static int choose(const struct net *net, const struct server *server, const char
 	return 0;
 }
 
-static bool is_of(const struct server *server, const struct net *net)
-{
-	return server && server->netns_cookie == net->cookie;
-}
-
 /* places: by slot. runs: are they held, even if that cannot be brought into step? */
 static int sync_holds(struct net *net, struct place *places, bool *runs, struct error *err)
 {
@@ -114,9 +109,9 @@ static int sync_holds(struct net *net, struct place *places, bool *runs, struct 
 	size_t n = 0;
 
 	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
-		const struct server *server = net->agent->state.servers[slot];
+		const struct server *server = net_server(net, slot);
 
-		if (!is_of(server, net))
+		if (!server)
 			continue;
 		nowhere = choose(net, server, root, &places[slot], &why) ?: nowhere;
 		if (places[slot].cgroup)
@@ -151,14 +146,14 @@ void net_hold(struct net *net)
 	net->hold_err = err;
 	net->hold_runs = runs;
 	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++)
-		if (is_of(net->agent->state.servers[slot], net))
+		if (net_server(net, slot))
 			keep(net->agent, slot, &places[slot]);
 }
 
 bool net_is_held_in_part(const struct net *net)
 {
 	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++)
-		if (is_of(net->agent->state.servers[slot], net) && net->agent->servers[slot].held_in_part)
+		if (net_server(net, slot) && net->agent->servers[slot].held_in_part)
 			return true;
 	return false;
 }

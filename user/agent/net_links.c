@@ -13,15 +13,14 @@
 /* The interfaces that the servers of a namespace want together. names is NULL when one of them wants all. */
 static int wanted_interfaces(const struct net *net, const char ***names, size_t *n, struct error *err)
 {
-	const struct state *state = &net->agent->state;
 	CLEANUP_FREE const char **wanted = NULL;
 	size_t n_wanted = 0;
 
 	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
-		const struct server *server = state->servers[slot];
+		const struct server *server = net_server(net, slot);
 		const char **grown;
 
-		if (!server || server->netns_cookie != net->cookie)
+		if (!server)
 			continue;
 		if (server->n_interfaces == 0) {
 			*names = NULL;
@@ -47,9 +46,9 @@ static enum xdp_asked wanted_xdp(const struct net *net)
 	enum xdp_asked most = XDP_OFF;
 
 	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
-		const struct server *server = net->agent->state.servers[slot];
+		const struct server *server = net_server(net, slot);
 
-		if (server && server->netns_cookie == net->cookie && !server->draining && server->xdp > most)
+		if (server && !server->draining && server->xdp > most)
 			most = server->xdp;
 	}
 	return most;

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "datapath/remains.h"
 #include "sys/netns.h"
+#include "sys/pins.h"
 
 int net_open(struct agent *agent, const struct server *server, int *fd, __u64 *cookie, struct error *err)
 {
@@ -104,9 +105,9 @@ int net_get(struct agent *agent, int fd, __u64 cookie, struct net **out, struct 
 
 /* --- what is pinned for namespaces that are not open */
 
-static void pin_path(const struct agent *agent, __u64 cookie, char path[static PATH_MAX])
+void net_pins(const struct agent *agent, __u64 cookie, char path[static PATH_MAX])
 {
-	snprintf(path, PATH_MAX, "%s/net-%llu", agent->options->pin_dir, cookie);
+	pins_path(path, agent->options->pin_dir, "net-%llu", cookie);
 }
 
 /* The pins are all that holds links and maps of a namespace that cannot be entered any more. */
@@ -118,7 +119,7 @@ void net_unpin(struct agent *agent, __u64 cookie)
 	if (net_first_server(agent, cookie) >= 0)
 		return;
 	CLEANUP_RETAKE struct agent *released = agent_release(agent);
-	pin_path(agent, cookie, path);
+	net_pins(agent, cookie, path);
 	if (remains_remove(path, -1, &err))
 		log_warning("%s", err.text);
 }
@@ -150,7 +151,7 @@ int net_clear_leftovers(struct agent *agent, int fd, __u64 cookie, struct error 
 	char dir[PATH_MAX];
 	int ret;
 
-	pin_path(agent, cookie, dir);
+	net_pins(agent, cookie, dir);
 	if (net_first_server(agent, cookie) >= 0 || net_find(agent, cookie) || access(dir, F_OK))
 		return 0;
 	ret = open_unlocked(agent, fd, cookie, &dp, err);

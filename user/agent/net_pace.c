@@ -9,12 +9,10 @@
 
 static bool wants_pace(const struct net *net)
 {
-	const struct state *state = &net->agent->state;
-
 	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
-		const struct server *server = state->servers[slot];
+		const struct server *server = net_server(net, slot);
 
-		if (server && server->netns_cookie == net->cookie && server->hold != HOLD_DROP)
+		if (server && server->hold != HOLD_DROP)
 			return true;
 	}
 	return false;
@@ -23,15 +21,9 @@ static bool wants_pace(const struct net *net)
 /* Tells the programs what is asked of the namespace's servers now. */
 static void apply_flags(const struct net *net)
 {
-	const struct state *state = &net->agent->state;
-	struct error err;
-
-	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
-		const struct server *server = state->servers[slot];
-
-		if (server && server->netns_cookie == net->cookie && server_apply_flags(net->agent, slot, &err))
-			log_error("server \"%s\": %s", server->name, err.text);
-	}
+	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++)
+		if (net_server(net, slot))
+			server_refresh_flags(net->agent, slot);
 }
 
 static int make_device(struct net *net, bool wanted, struct error *err)
@@ -68,7 +60,7 @@ static int is_loopback_tracked(struct net *net, struct error *err)
 	return datapath_loopback_tracked(net->dp, err);
 }
 
-void net_probe(struct net *net)
+void net_find_tracking(struct net *net)
 {
 	struct error err = { 0 };
 	int tracked;

@@ -31,7 +31,7 @@ static void read_facts(struct net *net)
 }
 
 /* That the programs are there has been seen already. */
-void net_probe_all(struct net *net)
+void net_probe(struct net *net)
 {
 	const char *no_hold = datapath_no_hold(net->dp);
 

@@ -42,6 +42,14 @@ int server_apply_flags(struct agent *agent, int slot, struct error *err)
 	return datapath_server_flags(net->dp, slot, server_flags(server, net), err);
 }
 
+void server_refresh_flags(struct agent *agent, int slot)
+{
+	struct error err;
+
+	if (server_apply_flags(agent, slot, &err))
+		log_error("server \"%s\": %s", agent->state.servers[slot]->name, err.text);
+}
+
 static int apply_server(struct net *net, int slot, const struct server *server, struct error *err)
 {
 	int ret = server_put_settings(net->dp, slot, server, server_flags(server, net), err);
@@ -56,7 +64,7 @@ int server_sync(struct net *net, int slot, struct error *err)
 	CLEANUP_RETAKE struct agent *released = agent_release(net->agent);
 
 	for (int i = 0; i < WEIR_MAX_SERVERS; i++)
-		servers.has[i] = state->servers[i] && state->servers[i]->netns_cookie == net->cookie;
+		servers.has[i] = net_server(net, i);
 	return datapath_shared_sync(net->dp, &servers, err)		  ?:
 		       apply_server(net, slot, state->servers[slot], err) ?:
 									    identity_sync(net, slot, err);

@@ -10,6 +10,8 @@
 __u32 server_flags(const struct server *server, const struct net *net);
 /* A server that is not in force has none to change: 0. */
 int server_apply_flags(struct agent *agent, int slot, struct error *err);
+/* The same; a failure is logged. */
+void server_refresh_flags(struct agent *agent, int slot);
 /* Puts a server and its limits in force, or takes it over unchanged. A failure is also kept as its problem. */
 int server_bring_up(struct agent *agent, int slot, struct error *err);
 /* Brings what the kernel has of a server, and its namespace, in line with the state: what is right is left alone. */

@@ -17,7 +17,7 @@ static void look_after(struct net *net)
 		net_pace(net);
 	if (slot >= 0)
 		drift_found(net->agent, net, slot, &before);
-	net_probe(net);
+	net_find_tracking(net);
 }
 
 void nets_look_after(struct agent *agent)

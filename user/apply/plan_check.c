@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* What carrying out a plan would find first, for who only wants to know what it would change. */
-#include "agent/limits.h"
+#include "agent/net.h"
 #include "agent/net.h"
 #include "agent/servers.h"
 #include "apply/plan.h"
@@ -40,7 +40,7 @@ static int check_fresh(struct agent *agent, struct state *later, struct planned 
 
 static int check_there(struct agent *agent, struct state *later, struct planned *p, struct error *err)
 {
-	const struct net *net = limits_net(agent, p->slot);
+	const struct net *net = net_in_force(agent, p->slot);
 	int ret;
 
 	later->servers[p->slot] = p->made;

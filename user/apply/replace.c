@@ -11,6 +11,7 @@
 #include "agent/limits.h"
 #include "agent/reconcile.h"
 #include "agent/servers.h"
+#include "agent/unsaved.h"
 #include "apply/replace.h"
 #include "base/cleanup.h"
 #include "policy/policy.h"
@@ -195,11 +196,11 @@ static int check_settings(const struct change *c, struct server *to, struct erro
 int server_replace(struct agent *agent, int slot, struct server *to, struct error *err)
 {
 	struct server *from = agent->state.servers[slot];
-	struct change change = { agent, limits_net(agent, slot), slot, from, to };
+	struct change change = { agent, net_in_force(agent, slot), slot, from, to };
 	int ret;
 
 	agent->state.servers[slot] = to;
-	ret = check_settings(&change, to, err) ?: limits_save(agent, err);
+	ret = check_settings(&change, to, err) ?: agent_save(agent, err);
 	if (ret) { /* the kernel has nothing of it */
 		agent->state.servers[slot] = from;
 		return ret;
@@ -210,7 +211,7 @@ int server_replace(struct agent *agent, int slot, struct server *to, struct erro
 void server_put_back(struct agent *agent, int slot, struct server *from)
 {
 	struct server *to = agent->state.servers[slot];
-	struct change change = { agent, limits_net(agent, slot), slot, to, from };
+	struct change change = { agent, net_in_force(agent, slot), slot, to, from };
 
 	agent->state.servers[slot] = from;
 	/* If taking it back failed, the kernel's state is unknown, and all of it is compared. */

@@ -25,7 +25,7 @@ static int leave_kernel(struct net *net, int slot, const struct limit *limit, st
 int limit_take_out(struct agent *agent, int slot, const struct limit *limit, struct error *err)
 {
 	struct server *server = agent->state.servers[slot];
-	struct net *net = limits_net(agent, slot);
+	struct net *net = net_in_force(agent, slot);
 	int ret = net ? leave_kernel(net, slot, limit, err) : 0;
 
 	if (ret)
@@ -42,7 +42,7 @@ int limit_take_out(struct agent *agent, int slot, const struct limit *limit, str
 static void bring_back(struct agent *agent, int slot, const struct limit *limit)
 {
 	const struct server *server = agent->state.servers[slot];
-	struct net *net = limits_net(agent, slot);
+	struct net *net = net_in_force(agent, slot);
 
 	if (net && !limit_apply_whole(net, slot, server, limit, NULL))
 		rules_apply(net, slot, server, NULL);
@@ -56,7 +56,7 @@ int limit_remove(struct agent *agent, int slot, struct limit *limit, struct erro
 	int saved, ret;
 
 	array_cut(server->limits, server->n_limits--, sizeof(gone), place);
-	saved = limits_save(agent, err);
+	saved = agent_save(agent, err);
 	ret = saved ?: limit_take_out(agent, slot, &gone, err);
 	if (!ret) {
 		limit_clear(&gone);
@@ -78,7 +78,7 @@ static bool is_the_last(const struct limit *limit)
 static int override_take_out(struct agent *agent, int slot, const struct limit *limit, const struct override *override,
 			     struct error *err)
 {
-	struct net *net = limits_net(agent, slot);
+	struct net *net = net_in_force(agent, slot);
 	int ret = net ? override_unapply(net, slot, limit, override, err) : 0;
 
 	if (!ret && server_name_groups(agent->state.servers[slot], NULL) > 0 && net)
@@ -96,7 +96,7 @@ static int delete_override(struct agent *agent, int slot, struct limit *limit, s
 	if (is_the_last(limit))
 		return limit_remove(agent, slot, limit, err);
 	array_cut(limit->overrides, limit->n_overrides--, sizeof(gone), place);
-	saved = limits_save(agent, err);
+	saved = agent_save(agent, err);
 	ret = saved ?: override_take_out(agent, slot, limit, &gone, err);
 	if (!ret) {
 		shared_text_free(gone.subject);
@@ -112,12 +112,12 @@ static int delete_override(struct agent *agent, int slot, struct limit *limit, s
 static int delete_default(struct agent *agent, int slot, struct limit *limit, struct error *err)
 {
 	const struct server *server = agent->state.servers[slot];
-	struct net *net = limits_net(agent, slot);
+	struct net *net = net_in_force(agent, slot);
 	struct datapath_amount before = limit->amount;
 	int saved, ret;
 
 	limit->amount = (struct datapath_amount){ 0 };
-	saved = limits_save(agent, err);
+	saved = agent_save(agent, err);
 	ret = saved || !net ? saved : limit_apply(net, slot, server, limit, err);
 	if (!ret)
 		return 0;

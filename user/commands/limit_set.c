@@ -23,7 +23,7 @@
 /* What a limit that the state has already needs to be in force. */
 static int bring_in(struct agent *agent, int slot, const struct limit *limit, bool groups_changed, struct error *err)
 {
-	struct net *net = limits_net(agent, slot);
+	struct net *net = net_in_force(agent, slot);
 	const struct server *server = agent->state.servers[slot];
 	int ret;
 
@@ -46,7 +46,7 @@ static int prepare(struct agent *agent, int slot, bool *groups_changed, struct e
 	*groups_changed = ret;
 	return limits_check_rules(agent, server, err)		    ?:
 		       state_check_room(&agent->state, server, err) ?:
-								      limits_save(agent, err);
+								      agent_save(agent, err);
 }
 
 /* Takes over what the limit points to on success. */
@@ -138,7 +138,7 @@ static int change_default(struct agent *agent, int slot, struct limit *limit, co
 			  struct error *err)
 {
 	const struct server *server = agent->state.servers[slot];
-	struct net *net = limits_net(agent, slot);
+	struct net *net = net_in_force(agent, slot);
 	struct limit before = *limit;
 	int saved, ret;
 
@@ -147,7 +147,7 @@ static int change_default(struct agent *agent, int slot, struct limit *limit, co
 	limit->dry_run = wanted->dry_run;
 	limit->reset = wanted->reset;
 	limit->penalty = wanted->penalty;
-	saved = limits_save(agent, err);
+	saved = agent_save(agent, err);
 	ret = saved || !net ? saved : limit_apply(net, slot, server, limit, err);
 	if (!ret)
 		return 0;
@@ -172,7 +172,7 @@ static int prepare_override(struct agent *agent, int slot, const struct limit *l
 static int bring_in_override(struct agent *agent, int slot, const struct limit *limit, const struct override *override,
 			     bool groups_changed, struct error *err)
 {
-	struct net *net = limits_net(agent, slot);
+	struct net *net = net_in_force(agent, slot);
 	int ret = groups_changed ? bring_in(agent, slot, limit, true, err) : 0;
 
 	return ret || !net ? ret : override_apply(net, slot, limit, override, err);

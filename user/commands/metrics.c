@@ -53,7 +53,7 @@ struct measured {
 static int add_server(struct agent *agent, int slot, struct measured *measured, size_t n, struct error *err)
 {
 	const struct server *server = agent->state.servers[slot];
-	struct net *net = agent->servers[slot].in_force ? server_net(agent, server) : NULL;
+	struct net *net = net_in_force(agent, slot);
 	struct metrics_server *place = &measured->servers[n];
 	int ret;
 

@@ -259,7 +259,7 @@ static int describe_server(const struct agent *agent, int slot, struct limits_ta
 {
 	static const char *const not_told[] = { "last_number", "groups" };
 	const struct server *server = agent->state.servers[slot];
-	struct net *net = agent->servers[slot].in_force ? server_net(agent, server) : NULL;
+	struct net *net = net_in_force(agent, slot);
 	CLEANUP_FREE char *other_weir = net ? net_other_weir(net) : NULL, *idle = inside_idle_limit(agent, slot);
 	__u64 counters[WEIR_REASON_COUNT] = { 0 };
 	struct metrics_limit *limits = NULL;

@@ -23,7 +23,7 @@ char *sockmap_warning(void)
 
 json_t *server_warnings(const struct agent *agent, int slot)
 {
-	struct net *net = agent->servers[slot].in_force ? server_net(agent, agent->state.servers[slot]) : NULL;
+	struct net *net = net_in_force(agent, slot);
 	CLEANUP_FREE char *other_weir = net ? net_other_weir(net) : NULL, *sockmap = sockmap_warning();
 	const struct server_listening *listening = &agent->servers[slot].listening;
 

@@ -234,19 +234,19 @@ static void loopback(void **state)
 	succeed(f, "attach", "{\"server\":{\"name\":\"a\",\"listen\":[\"*:1\"]}}");
 	assert_int_equal(dp->servers[0].flags, ACTIVE | WEIR_SERVER_CLOSING_LOOPBACK);
 	dp->tracked = 1;
-	in_turn(f, net_probe);
+	in_turn(f, net_find_tracking);
 	succeed(f, "attach", "{\"server\":{\"name\":\"b\",\"listen\":[\"*:2\"],\"loopback\":\"translate\"}}");
 	succeed(f, "attach", "{\"server\":{\"name\":\"c\",\"listen\":[\"*:3\"],\"loopback\":\"close\"}}");
 	assert_int_equal(dp->servers[0].flags, ACTIVE | WEIR_SERVER_CLOSING_LOOPBACK);
 	assert_int_equal(dp->servers[1].flags, ACTIVE);
 	assert_int_equal(dp->servers[2].flags, ACTIVE | WEIR_SERVER_CLOSING_LOOPBACK);
 	dp->tracked = 0;
-	in_turn(f, net_probe);
+	in_turn(f, net_find_tracking);
 	assert_int_equal(dp->servers[0].flags, ACTIVE);
 	assert_int_equal(dp->servers[1].flags, ACTIVE);
 	assert_int_equal(dp->servers[2].flags, ACTIVE | WEIR_SERVER_CLOSING_LOOPBACK);
 	dp->tracked = -EIO; /* not known: as before */
-	in_turn(f, net_probe);
+	in_turn(f, net_find_tracking);
 	assert_int_equal(dp->servers[0].flags, ACTIVE);
 }
 
