@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* What carrying out a plan would find first, for who only wants to know what it would change. */
 #include "agent/net.h"
-#include "agent/net.h"
 #include "agent/servers.h"
 #include "apply/plan.h"
 #include "base/cleanup.h"

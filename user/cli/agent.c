@@ -11,7 +11,6 @@
 #include "model/parse.h"
 
 #define METRICS_DEFAULT "127.0.0.1:9790"
-#define PERSIST_DEFAULT "/var/lib/weir"
 #define CONNECTIONS_MAX (1U << 24)
 #define RESYNC_DEFAULT_S 60
 #define RESYNC_MAX_S 86400
@@ -137,13 +136,6 @@ static void add_policy(const struct argp_state *state, struct agent_words *words
 	words->options.n_policies++;
 }
 
-const char *cli_persist_dir(void)
-{
-	const char *directory = getenv("WEIR_PERSIST_DIR");
-
-	return directory && *directory ? directory : PERSIST_DEFAULT;
-}
-
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct agent_words *words = state->input;
@@ -173,7 +165,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case KEY_LOG:
 		set_log(state, arg);
-		return 0;
+		break;
 	case KEY_INSIDE:
 		set_inside(state, agent, arg);
 		break;

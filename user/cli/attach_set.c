@@ -11,16 +11,8 @@
 #include "base/json_list.h"
 #include "cli/attach.h"
 #include "cli/cli.h"
+#include "cli/setter.h"
 #include "state/state.h"
-
-/* An option, the server's member that it sets, and how. */
-struct setter {
-	int key;
-	const char *option, *member;
-	void (*set)(const struct argp_state *state, json_t *server, const struct setter *o, char *arg);
-	const struct choice *choice; /* of set_mode() */
-	__u64 most;		     /* of numbers */
-};
 
 static void add_ports(const struct argp_state *state, json_t *server, const struct setter *o, char *list)
 {
@@ -80,21 +72,6 @@ static void add_exempt(const struct argp_state *state, json_t *server, const str
 	list_append(server, "exempt", json_incref(alone));
 }
 
-/* One word of a few. */
-static void set_mode(const struct argp_state *state, json_t *server, const struct setter *o, char *arg)
-{
-	struct error err;
-	int ret = choice_parse(o->choice, arg, &err);
-
-	cli_check(state, ret < 0 ? ret : 0, o->option, &err);
-	json_object_set_new(server, o->member, json_string(arg));
-}
-
-static void set_count(const struct argp_state *state, json_t *server, const struct setter *o, char *arg)
-{
-	cli_set_count(state, server, o->member, o->option, o->most, arg);
-}
-
 static void set_seconds(const struct argp_state *state, json_t *server, const struct setter *o, char *arg)
 {
 	json_object_set_new(server, o->member, json_integer(cli_seconds(state, o->option, o->most, arg)));
@@ -114,12 +91,6 @@ static void set_share(const struct argp_state *state, json_t *server, const stru
 		ret = error_set(&err, -EINVAL, "must be at least 1%%");
 	cli_check(state, ret, o->option, &err);
 	json_object_set_new(server, o->member, json_integer(share));
-}
-
-static void set_true(const struct argp_state *state __attribute__((unused)), json_t *server, const struct setter *o,
-		     char *arg __attribute__((unused)))
-{
-	json_object_set_new(server, o->member, json_true());
 }
 
 static void set_namespace_from(const struct argp_state *state, json_t *server, const struct setter *o, char *arg)
@@ -165,35 +136,29 @@ static const struct setter setters[] = {
 	{ 't', "--trusted-proxy", "trusted_proxies", add_network, NULL, 0 },
 	{ ATTACH_PROXY_PROTOCOL, "--proxy-protocol", "proxy_protocol", add_network, NULL, 0 },
 	{ ATTACH_CGROUP, "--cgroup", "cgroup", set_cgroup, NULL, 0 },
-	{ ATTACH_DRY_RUN, "--dry-run", "dry_run", set_true, NULL, 0 },
-	{ ATTACH_KEYS, "--keys", "keys", set_count, NULL, PARSE_KEYS_MAX },
+	{ ATTACH_DRY_RUN, "--dry-run", "dry_run", setter_true, NULL, 0 },
+	{ ATTACH_KEYS, "--keys", "keys", setter_count, NULL, PARSE_KEYS_MAX },
 	{ ATTACH_NAMESPACE_FROM, "--namespace-from", "namespace_from", set_namespace_from, NULL, 0 },
 	{ ATTACH_INSIDE_SHARE, "--inside-share", "inside_share", set_share, NULL, WEIR_INSIDE_ALL },
-	{ ATTACH_WRITE_MEMORY, "--write-memory", "write_memory", set_true, NULL, 0 },
+	{ ATTACH_WRITE_MEMORY, "--write-memory", "write_memory", setter_true, NULL, 0 },
 	{ ATTACH_HOLD_MAX, "--hold-max", "hold_max", set_seconds, NULL, WEIR_TURN_HOLD_LIMIT_S },
 	{ ATTACH_MAX_RETRY_AFTER, "--max-retry-after", "max_retry_after", set_seconds, NULL, WEIR_RETRY_MAX_S },
 	{ ATTACH_EXEMPT_SOURCE, "--exempt-source", "sources", add_exempt, NULL, 0 },
 	{ ATTACH_EXEMPT_PATH, "--exempt-path", "paths", add_exempt, NULL, 0 },
-	{ ATTACH_FRAMING, "--framing", "framing", set_mode, &framing_modes, 0 },
-	{ ATTACH_BODIES, "--bodies", "bodies", set_mode, &bodies_modes, 0 },
-	{ ATTACH_LOOPBACK, "--loopback", "loopback", set_mode, &loopback_modes, 0 },
-	{ ATTACH_PATHS, "--paths", "paths", set_mode, &paths_modes, 0 },
-	{ ATTACH_HOLD, "--hold", "hold", set_mode, &hold_modes, 0 },
-	{ ATTACH_WHEN_FULL, "--when-full", "when_full", set_mode, &full_modes, 0 },
-	{ ATTACH_INSIDE, "--inside", "inside", set_mode, &inside_modes, 0 },
-	{ ATTACH_REFUSALS, "--refusals", "refusals", set_mode, &refusals_modes, 0 },
-	{ ATTACH_XDP, "--xdp", "xdp", set_mode, &xdp_modes, 0 },
-	{ ATTACH_SYN_COOKIES, "--syn-cookies", "syn_cookies", set_mode, &syn_cookies_modes, 0 },
+	{ ATTACH_FRAMING, "--framing", "framing", setter_mode, &framing_modes, 0 },
+	{ ATTACH_BODIES, "--bodies", "bodies", setter_mode, &bodies_modes, 0 },
+	{ ATTACH_LOOPBACK, "--loopback", "loopback", setter_mode, &loopback_modes, 0 },
+	{ ATTACH_PATHS, "--paths", "paths", setter_mode, &paths_modes, 0 },
+	{ ATTACH_HOLD, "--hold", "hold", setter_mode, &hold_modes, 0 },
+	{ ATTACH_WHEN_FULL, "--when-full", "when_full", setter_mode, &full_modes, 0 },
+	{ ATTACH_INSIDE, "--inside", "inside", setter_mode, &inside_modes, 0 },
+	{ ATTACH_REFUSALS, "--refusals", "refusals", setter_mode, &refusals_modes, 0 },
+	{ ATTACH_XDP, "--xdp", "xdp", setter_mode, &xdp_modes, 0 },
+	{ ATTACH_SYN_COOKIES, "--syn-cookies", "syn_cookies", setter_mode, &syn_cookies_modes, 0 },
 	{ ARGP_KEY_ARG, "NAME", "name", set_name, NULL, 0 },
 };
 
 error_t attach_set(const struct argp_state *state, json_t *server, int key, char *arg)
 {
-	for (size_t i = 0; i < sizeof(setters) / sizeof(*setters); i++) {
-		if (setters[i].key != key)
-			continue;
-		setters[i].set(state, server, &setters[i], arg);
-		return 0;
-	}
-	return ARGP_ERR_UNKNOWN;
+	return setters_apply(setters, sizeof(setters) / sizeof(*setters), state, server, key, arg);
 }

@@ -17,24 +17,15 @@ const struct argp_option cli_audit_options[] = {
 	{ 0 },
 };
 
-static void parse_since(struct argp_state *state, const char *arg, json_t *arguments)
-{
-	struct error err;
-	__u64 ns = 0;
-
-	cli_check(state, duration_parse(arg, &ns, &err), "--since", &err);
-	error_set(&err, -EINVAL, "must be at least 1s");
-	cli_check(state, ns < WEIR_NS_PER_S, "--since", &err);
-	json_object_set_new(arguments, "since", json_integer(ns / WEIR_NS_PER_S));
-}
-
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	json_t *arguments = state->input;
+	__u64 ns;
 
 	switch (key) {
 	case KEY_SINCE:
-		parse_since(state, arg, arguments);
+		ns = cli_duration(state, "--since", WEIR_NS_PER_S, 0, arg);
+		json_object_set_new(arguments, "since", json_integer(ns / WEIR_NS_PER_S));
 		return 0;
 	case ARGP_KEY_ARG:
 		if (json_object_get(arguments, "name"))

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -28,6 +29,11 @@ void cli_defaults(void)
 {
 	cli.state_dir = from_environment("WEIR_STATE_DIR", STATE_DIR_DEFAULT);
 	cli.pin_dir = from_environment("WEIR_PIN_DIR", "/sys/fs/bpf/weir");
+}
+
+const char *cli_persist_dir(void)
+{
+	return from_environment("WEIR_PERSIST_DIR", "/var/lib/weir");
 }
 
 void cli_refuse(const struct argp_state *state, const char *format, ...)
@@ -86,6 +92,28 @@ __u64 cli_seconds(const struct argp_state *state, const char *option, __u64 max,
 	if (!ns || ns > max * WEIR_NS_PER_S || ns % WEIR_NS_PER_S)
 		cli_refuse(state, "%s: \"%s\" is not whole seconds from 1s to %s", option, arg, longest);
 	return ns / WEIR_NS_PER_S;
+}
+
+void cli_check_duration(const struct argp_state *state, const char *option, __u64 ns, __u64 least_ns, __u64 most_ns)
+{
+	char least[DURATION_TEXT], most[DURATION_TEXT];
+
+	duration_format(least_ns, least);
+	duration_format(most_ns, most);
+	if (ns < least_ns && !most_ns)
+		cli_refuse(state, "%s: must be at least %s", option, least);
+	if (ns < least_ns || (most_ns && ns > most_ns))
+		cli_refuse(state, "%s: must be from %s to %s", option, least, most);
+}
+
+__u64 cli_duration(const struct argp_state *state, const char *option, __u64 least_ns, __u64 most_ns, const char *arg)
+{
+	struct error err;
+	__u64 ns = 0;
+
+	cli_check(state, duration_parse(arg, &ns, &err), option, &err);
+	cli_check_duration(state, option, ns, least_ns, most_ns);
+	return ns;
 }
 
 void cli_set_whole(const struct argp_state *state, json_t *object, const char *key, const char *option, const char *arg)
@@ -268,6 +296,13 @@ void cli_say_waiting(void)
 	cli_progress("waiting for the agent");
 }
 
+void cli_wait(__u64 ns)
+{
+	const struct timespec pause = { .tv_sec = ns / WEIR_NS_PER_S, .tv_nsec = ns % WEIR_NS_PER_S };
+
+	nanosleep(&pause, NULL);
+}
+
 void cli_await_input(const char *file)
 {
 	struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
@@ -326,6 +361,14 @@ struct table *cli_rows(json_t *list, const char *const *heads, size_t columns, c
 		json_array_foreach (list, i, element)
 			row(table, element);
 	return table;
+}
+
+void cli_cell_number(struct table *table, json_t *number)
+{
+	if (number)
+		table_cell(table, "%" JSON_INTEGER_FORMAT, json_integer_value(number));
+	else
+		table_cell(table, "-");
 }
 
 int cli_print_first(struct table *table)

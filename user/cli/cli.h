@@ -91,6 +91,10 @@ void cli_set_count(const struct argp_state *state, json_t *object, const char *k
 		   const char *arg);
 /* The argument of an option: whole seconds from 1 to max, like 30, 30s or 5m. */
 __u64 cli_seconds(const struct argp_state *state, const char *option, __u64 max, const char *arg);
+/* The argument of an option: a duration like 500ms or 10m, within bounds. most_ns 0: as long as one likes. */
+__u64 cli_duration(const struct argp_state *state, const char *option, __u64 least_ns, __u64 most_ns, const char *arg);
+/* As that, of one that was parsed already. */
+void cli_check_duration(const struct argp_state *state, const char *option, __u64 ns, __u64 least_ns, __u64 most_ns);
 /* As cli_set_count(): from 0 to WEIR_BURST_MAX, and like 100 or 2k. */
 void cli_set_whole(const struct argp_state *state, json_t *object, const char *key, const char *option,
 		   const char *arg);
@@ -118,6 +122,7 @@ int cli_fail(const struct error *err);
 void cli_progress(const char *text);
 /* The agent takes its time. */
 void cli_say_waiting(void);
+void cli_wait(__u64 ns);
 /* Says that standard input is waited for, if the file is that ("-") and nothing comes for two seconds. */
 void cli_await_input(const char *file);
 
@@ -135,6 +140,9 @@ int cli_print(json_t *value, int (*table)(json_t *value));
 typedef void cli_row(struct table *table, json_t *element);
 struct table *cli_rows(json_t *list, const char *const *heads, size_t columns, cli_row *row);
 #define CLI_COLUMNS(heads) (sizeof(heads) / sizeof(*(heads)))
+
+/* The next cell: a whole number, or "-" where there is none. */
+void cli_cell_number(struct table *table, json_t *number);
 
 /* A report's first table; NULL: -ENOMEM, here and below. 0, or a negative errno. */
 int cli_print_first(struct table *table);

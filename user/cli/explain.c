@@ -135,7 +135,7 @@ static void print_text(const char *label, const char *text)
 	printf("%-10s %s\n", label, visible ?: "");
 }
 
-/* "apps/deployments/scale": as far as there is one */
+/* "get, group apps, resource deployments, name web": as far as each is there */
 static void print_what(json_t *request)
 {
 	static const char *const parts[] = { "group", "resource", "subresource", "name" };

@@ -11,7 +11,6 @@
 #include "cli/top.h"
 #include "history/files.h"
 
-#define SINCE_MAX_NS (HISTORY_HOURS * 3600 * WEIR_NS_PER_S)
 #define HEADS_MAX 16
 
 enum {
@@ -47,12 +46,8 @@ struct history_look {
 
 static void parse_since(struct argp_state *state, const char *arg, json_t *arguments)
 {
-	struct error err;
-	__u64 ns = 0;
+	__u64 ns = cli_duration(state, "--since", WEIR_NS_PER_S, HISTORY_NS, arg);
 
-	cli_check(state, duration_parse(arg, &ns, &err), "--since", &err);
-	error_set(&err, -EINVAL, "must be from 1s to %dh", HISTORY_HOURS);
-	cli_check(state, ns < WEIR_NS_PER_S || ns > SINCE_MAX_NS, "--since", &err);
 	json_object_set_new(arguments, "since", json_integer(ns / WEIR_NS_PER_S));
 }
 

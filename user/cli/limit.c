@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "base/rate.h"
 #include "cli/cli.h"
+#include "cli/setter.h"
 #include "model/backoff_text.h"
 #include "model/key.h"
 #include "model/limit.h"
@@ -57,7 +58,12 @@ struct limit_words {
 	const char *name, *subject, *server;
 };
 
-static void set_qps(const struct argp_state *state, struct limit_words *words, const char *arg)
+static void set_text(json_t *limit, const struct setter *o, const char *text)
+{
+	json_object_set_new(limit, o->member, json_string(text));
+}
+
+static void set_qps(const struct argp_state *state, json_t *limit, const struct setter *o, char *arg)
 {
 	struct error err;
 	__u64 per_ns;
@@ -65,39 +71,57 @@ static void set_qps(const struct argp_state *state, struct limit_words *words, c
 
 	if (ret)
 		error_set(&err, ret, "\"%s\" is not a rate (" WEIR_QPS_FORM ")", arg, WEIR_QPS_MAX);
-	cli_check(state, ret, "--qps", &err);
-	json_object_set_new(words->limit, "qps", json_string(arg));
+	cli_check(state, ret, o->option, &err);
+	set_text(limit, o, arg);
 }
 
-static void set_key(const struct argp_state *state, struct limit_words *words, const char *arg)
+static void set_key(const struct argp_state *state, json_t *limit, const struct setter *o, char *arg)
 {
 	struct error err;
 	__u8 key;
 
-	cli_check(state, key_parse(arg, &key, &err), "--key", &err);
-	json_object_set_new(words->limit, "key", json_string(arg));
+	cli_check(state, key_parse(arg, &key, &err), o->option, &err);
+	set_text(limit, o, arg);
 }
 
-static void set_penalty(const struct argp_state *state, struct limit_words *words, const char *arg)
+static void set_penalty(const struct argp_state *state, json_t *limit, const struct setter *o, char *arg)
 {
 	struct weir_backoff penalty;
 	struct error err;
 
-	cli_check(state, backoff_parse(arg, &penalty, &err), "--penalty", &err);
-	json_object_set_new(words->limit, "penalty", json_string(arg));
+	cli_check(state, backoff_parse(arg, &penalty, &err), o->option, &err);
+	set_text(limit, o, arg);
 }
 
-static void set_text(struct limit_words *words, const char *key, const char *text)
-{
-	json_object_set_new(words->limit, key, json_string(text));
-}
-
-static void set_over(const struct argp_state *state, struct limit_words *words, const char *arg)
+static void set_over(const struct argp_state *state, json_t *limit, const struct setter *o, char *arg)
 {
 	if (strcmp(arg, "drop") != 0 && strcmp(arg, "reset") != 0)
-		cli_refuse(state, "--over: \"%s\" is neither drop nor reset", arg);
-	set_text(words, "over", arg);
+		cli_refuse(state, "%s: \"%s\" is neither drop nor reset", o->option, arg);
+	set_text(limit, o, arg);
 }
+
+/* --dry-run or --enforce: the mode is what the option is called. */
+static void set_limit_mode(const struct argp_state *state, json_t *limit, const struct setter *o, char *arg)
+{
+	(void)state;
+	(void)arg;
+	set_text(limit, o, o->option + strlen("--"));
+}
+
+static const struct setter setters[] = {
+	{ KEY_QPS, "--qps", "qps", set_qps, NULL, 0 },
+	{ KEY_BURST, "--burst", "burst", setter_whole, NULL, 0 },
+	{ KEY_IN_FLIGHT, "--in-flight", "in_flight", setter_whole, NULL, 0 },
+	{ KEY_OPEN, "--open", "open", setter_whole, NULL, 0 },
+	{ KEY_DENY, "--deny", "deny", setter_true, NULL, 0 },
+	{ KEY_CONNECTIONS, "--connections", "connections", setter_true, NULL, 0 },
+	{ KEY_OVER, "--over", "over", set_over, NULL, 0 },
+	{ KEY_KEY, "--key", "key", set_key, NULL, 0 },
+	{ KEY_KEYS, "--keys", "keys", setter_count, NULL, PARSE_KEYS_MAX },
+	{ KEY_DRY_RUN, "--dry-run", "mode", set_limit_mode, NULL, 0 },
+	{ KEY_ENFORCE, "--enforce", "mode", set_limit_mode, NULL, 0 },
+	{ KEY_PENALTY, "--penalty", "penalty", set_penalty, NULL, 0 },
+};
 
 static void set_word(const struct argp_state *state, struct limit_words *words, const char *arg)
 {
@@ -171,57 +195,20 @@ static void check_amounts(const struct argp_state *state, const struct limit_wor
 static error_t parse_set(int key, char *arg, struct argp_state *state)
 {
 	struct limit_words *words = state->input;
+	error_t ret = setters_apply(setters, sizeof(setters) / sizeof(*setters), state, words->limit, key, arg);
 
-	switch (key) {
-	case ARGP_KEY_INIT:
+	if (ret != ARGP_ERR_UNKNOWN)
+		return ret;
+	if (key == ARGP_KEY_INIT) {
 		state->child_inputs[0] = words->rule;
 		return 0;
-	case KEY_QPS:
-		set_qps(state, words, arg);
-		return 0;
-	case KEY_BURST:
-		cli_set_whole(state, words->limit, "burst", "--burst", arg);
-		return 0;
-	case KEY_IN_FLIGHT:
-		cli_set_whole(state, words->limit, "in_flight", "--in-flight", arg);
-		return 0;
-	case KEY_DENY:
-		json_object_set_new(words->limit, "deny", json_true());
-		return 0;
-	case KEY_CONNECTIONS:
-		json_object_set_new(words->limit, "connections", json_true());
-		return 0;
-	case KEY_OPEN:
-		cli_set_whole(state, words->limit, "open", "--open", arg);
-		return 0;
-	case KEY_OVER:
-		set_over(state, words, arg);
-		return 0;
-	case KEY_KEY:
-		set_key(state, words, arg);
-		return 0;
-	case KEY_KEYS:
-		cli_set_count(state, words->limit, "keys", "--keys", PARSE_KEYS_MAX, arg);
-		return 0;
-	case KEY_DRY_RUN:
-		set_text(words, "mode", "dry-run");
-		return 0;
-	case KEY_ENFORCE:
-		set_text(words, "mode", "enforce");
-		return 0;
-	case KEY_PENALTY:
-		set_penalty(state, words, arg);
-		return 0;
-	case ARGP_KEY_END:
-		if (words->name)
-			check_amounts(state, words);
-		return parse(key, arg, state);
-	default:
-		return parse(key, arg, state);
 	}
+	if (key == ARGP_KEY_END && words->name)
+		check_amounts(state, words);
+	return parse(key, arg, state);
 }
 
-/* "limit user alice of server \"api\"" */
+/* server "api": limit user alice is set */
 static void print_limit(json_t *result, const char *became)
 {
 	CLEANUP_FREE char *subject = output_visible(cli_text(result, "subject"));

@@ -252,15 +252,15 @@ static int first_word(int argc, char **argv)
 }
 
 /* Words travel as JSON, which is UTF-8. */
-static int all_utf8(int argc, char **argv)
+static bool all_utf8(int argc, char **argv)
 {
 	for (int i = 0; i < argc; i++) {
 		CLEANUP_JSON json_t *valid = json_string(argv[i]);
 
 		if (!valid)
-			return 0;
+			return false;
 	}
-	return 1;
+	return true;
 }
 
 /*

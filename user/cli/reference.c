@@ -66,7 +66,7 @@ void reference_options(FILE *out, const struct command *command, reference_optio
 
 /* --- commands.md */
 
-static bool has_key(const struct argp_option *option)
+bool reference_has_key(const struct argp_option *option)
 {
 	return option->key > ' ' && option->key < 0x7f;
 }
@@ -78,7 +78,7 @@ static void print_option(FILE *out, const struct argp_option *option)
 		return;
 	}
 	fputs("| `", out);
-	if (has_key(option))
+	if (reference_has_key(option))
 		fprintf(out, "-%c, ", option->key);
 	fprintf(out, "--%s", option->name);
 	if (option->arg) {

@@ -21,6 +21,8 @@ void reference_title(FILE *out, const char *title);
 /* A text in a cell of a table: | would end it, and < might begin a tag. */
 void reference_cell(FILE *out, const char *text);
 
+/* Has it a letter, too? */
+bool reference_has_key(const struct argp_option *option);
 /* The options of a command, but those that all commands have. */
 typedef void reference_option(FILE *out, const struct argp_option *option);
 void reference_options(FILE *out, const struct command *command, reference_option *print);

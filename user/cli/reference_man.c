@@ -23,6 +23,13 @@ static void print_text(FILE *out, const char *text)
 	fputc('\n', out);
 }
 
+/* Words that are typed as they are: each - is no hyphen. */
+static void print_typed(FILE *out, const char *text)
+{
+	for (; *text; text++)
+		fprintf(out, *text == '-' ? "\\-" : "%c", *text);
+}
+
 static void print_option(FILE *out, const struct argp_option *option)
 {
 	if (!option->name) {
@@ -31,32 +38,24 @@ static void print_option(FILE *out, const struct argp_option *option)
 		return;
 	}
 	fputs(".TP\n\\fB", out);
-	if (option->key > ' ' && option->key < 0x7f)
+	if (reference_has_key(option))
 		fprintf(out, "\\-%c\\fR, \\fB", option->key);
 	fputs("\\-\\-", out);
-	for (const char *at = option->name; *at; at++)
-		fprintf(out, *at == '-' ? "\\-" : "%c", *at);
+	print_typed(out, option->name);
 	fputs("\\fR", out);
 	if (option->arg) {
 		fputs(" \\fI", out);
-		for (const char *at = option->arg; *at; at++)
-			fprintf(out, *at == '-' ? "\\-" : "%c", *at);
+		print_typed(out, option->arg);
 		fputs("\\fR", out);
 	}
 	fputc('\n', out);
 	print_text(out, option->doc);
 }
 
-static void print_name(FILE *out, const char *name)
-{
-	for (; *name; name++)
-		fprintf(out, *name == '-' ? "\\-" : "%c", *name);
-}
-
 static void print_usage(FILE *out, const struct command *command)
 {
 	fputs("\\fBweir ", out);
-	print_name(out, command->name);
+	print_typed(out, command->name);
 	fputs("\\fR", out);
 	if (command->options)
 		fputs(" [\\fIOPTION\\fR...]", out);
@@ -75,8 +74,7 @@ static void print_command(FILE *out, const struct command *command)
 		print_text(out, command->details);
 	}
 	fputs(".IP\n.nf\n", out);
-	for (const char *at = command->examples; *at; at++)
-		fprintf(out, *at == '-' ? "\\-" : "%c", *at);
+	print_typed(out, command->examples);
 	fputs("\n.fi\n", out);
 }
 

@@ -41,16 +41,6 @@ static void cell_what(struct table *table, json_t *request)
 		   *name ? " " : "", name);
 }
 
-static void cell_retry(struct table *table, json_t *request)
-{
-	json_t *retry = json_object_get(request, "retry_after");
-
-	if (retry)
-		table_cell(table, "%lld", json_integer_value(retry));
-	else
-		table_cell(table, "-");
-}
-
 static void trace_row(struct table *table, json_t *request)
 {
 	cell_time(table, request);
@@ -59,7 +49,7 @@ static void trace_row(struct table *table, json_t *request)
 	cell_text(table, request, "user");
 	cell_text(table, request, "identified_by");
 	cell_text(table, request, "decision");
-	cell_retry(table, request);
+	cli_cell_number(table, json_object_get(request, "retry_after"));
 	cell_text(table, request, "verb");
 	cell_text(table, request, "namespace");
 	cell_what(table, request);
@@ -82,7 +72,7 @@ static void event_row(struct table *table, json_t *request)
 	cell_text(table, request, "user");
 	cell_text(table, request, "limit");
 	cell_status(table, request);
-	cell_retry(table, request);
+	cli_cell_number(table, json_object_get(request, "retry_after"));
 	cell_text(table, request, "verb");
 	cell_text(table, request, "namespace");
 	cell_what(table, request);

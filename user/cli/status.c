@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -13,6 +12,7 @@
 #include "metrics/metrics.h"
 
 #define WATCH_NS (2 * WEIR_NS_PER_S)
+#define WATCH_LEAST_NS (WEIR_NS_PER_S / 10)
 #define CLEAR "\033[H\033[2J"
 
 enum {
@@ -33,17 +33,6 @@ struct status_words {
 	__u64 watch_ns; /* 0: once */
 };
 
-static void parse_watch(struct argp_state *state, struct status_words *words, const char *arg)
-{
-	struct error err;
-
-	words->watch_ns = WATCH_NS;
-	if (arg)
-		cli_check(state, duration_parse(arg, &words->watch_ns, &err), "--watch", &err);
-	error_set(&err, -EINVAL, "must be at least 100ms");
-	cli_check(state, words->watch_ns < WEIR_NS_PER_S / 10, "--watch", &err);
-}
-
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct status_words *words = state->input;
@@ -53,7 +42,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		words->wide = true;
 		return 0;
 	case KEY_WATCH:
-		parse_watch(state, words, arg);
+		words->watch_ns = arg ? cli_duration(state, "--watch", WATCH_LEAST_NS, 0, arg) : WATCH_NS;
 		return 0;
 	case ARGP_KEY_ARG:
 		if (words->name)
@@ -86,13 +75,6 @@ static int show(const struct status_words *words)
 }
 
 /* --- again and again */
-
-static void wait_for(__u64 ns)
-{
-	const struct timespec pause = { .tv_sec = ns / WEIR_NS_PER_S, .tv_nsec = ns % WEIR_NS_PER_S };
-
-	nanosleep(&pause, NULL);
-}
 
 /* On a terminal, where there is something to be seen until the next answer has come: so nothing is cleared before. */
 static int show_anew(const struct status_words *words, struct error *err)
@@ -129,7 +111,7 @@ static int watch_on_terminal(const struct status_words *words)
 		shown = true;
 		if (ret > 0 || fflush(stdout))
 			return 1;
-		wait_for(words->watch_ns);
+		cli_wait(words->watch_ns);
 	}
 }
 
@@ -143,7 +125,7 @@ static int watch_in_pipe(const struct status_words *words)
 			putchar('\n');
 		if (ret || fflush(stdout))
 			return 1;
-		wait_for(words->watch_ns);
+		cli_wait(words->watch_ns);
 	}
 }
 

@@ -98,15 +98,6 @@ static int print_top(json_t *servers)
 	return print_items(servers, "top", heads, CLI_COLUMNS(heads), print_use);
 }
 
-/* A number that there is, or "-". */
-static void cell_if_there(struct table *table, json_t *number)
-{
-	if (number)
-		table_cell(table, "%" JSON_INTEGER_FORMAT, json_integer_value(number));
-	else
-		table_cell(table, "-");
-}
-
 static void print_limit(struct table *table, json_t *server, json_t *limit)
 {
 	static const char *const numbers[] = { "admitted", "refused", "dry_run_refused", "in_flight", "highest" };
@@ -115,7 +106,7 @@ static void print_limit(struct table *table, json_t *server, json_t *limit)
 	table_cell(table, "%s", cli_text(limit, "limit"));
 	table_cell(table, "%s", json_is_true(json_object_get(limit, "dry_run")) ? "dry-run" : "enforce");
 	for (size_t n = 0; n < sizeof(numbers) / sizeof(*numbers); n++)
-		cell_if_there(table, json_object_get(limit, numbers[n]));
+		cli_cell_number(table, json_object_get(limit, numbers[n]));
 }
 
 /* What limits and priority levels have said. */

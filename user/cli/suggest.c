@@ -10,7 +10,6 @@
 #include "history/files.h"
 #include "model/parse.h"
 
-#define SINCE_MAX_NS (HISTORY_HOURS * 3600 * WEIR_NS_PER_S)
 #define HEADROOM_MAX 100000 /* per cent */
 #define BURST_S 2	    /* seconds of the rate */
 
@@ -34,14 +33,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct suggesting *s = state->input;
 	struct error err;
-	__u64 ns = 0;
 
 	switch (key) {
 	case KEY_SINCE:
-		cli_check(state, duration_parse(arg, &ns, &err), "--since", &err);
-		error_set(&err, -EINVAL, "must be from 1s to %dh", HISTORY_HOURS);
-		cli_check(state, ns < WEIR_NS_PER_S || ns > SINCE_MAX_NS, "--since", &err);
-		s->since_s = ns / WEIR_NS_PER_S;
+		s->since_s = cli_duration(state, "--since", WEIR_NS_PER_S, HISTORY_NS, arg) / WEIR_NS_PER_S;
 		return 0;
 	case KEY_HEADROOM:
 		cli_check(state, parse_number(arg, HEADROOM_MAX, &s->headroom, &err), "--headroom", &err);

@@ -17,8 +17,8 @@
 #define ROWS 20 /* without a screen */
 #define ROWS_MAX 1000
 #define INTERVAL_MS 1000
-#define INTERVAL_MIN_MS 100
-#define INTERVAL_MAX_MS 3600000
+#define INTERVAL_MIN_NS (100 * WEIR_NS_PER_MS)
+#define INTERVAL_MAX_NS (3600 * WEIR_NS_PER_S)
 
 enum {
 	KEY_BY = 0x200,
@@ -45,17 +45,6 @@ struct top_options {
 	struct top_look look;
 	bool once;
 };
-
-static void parse_interval(struct argp_state *state, const char *arg, __u64 *ms)
-{
-	struct error err;
-	__u64 ns = 0;
-
-	cli_check(state, duration_parse(arg, &ns, &err), "--interval", &err);
-	error_set(&err, -EINVAL, "must be from %dms to 1h", INTERVAL_MIN_MS);
-	*ms = ns / WEIR_NS_PER_MS;
-	cli_check(state, *ms < INTERVAL_MIN_MS || *ms > INTERVAL_MAX_MS, "--interval", &err);
-}
 
 static void parse_rows(struct argp_state *state, const char *arg, size_t *rows)
 {
@@ -84,7 +73,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		cli_check(state, top_number_parse(arg, &options->look.sort, &err), "--sort", &err);
 		return 0;
 	case KEY_INTERVAL:
-		parse_interval(state, arg, &options->look.interval_ms);
+		options->look.interval_ms = cli_duration(state, "--interval", INTERVAL_MIN_NS, INTERVAL_MAX_NS, arg) /
+					    WEIR_NS_PER_MS;
 		return 0;
 	case KEY_ONCE:
 		options->once = true;
@@ -156,29 +146,28 @@ static json_t *top_to_json(const struct top_look *look, const struct top *top)
 	return json_pack("{s:s, s:O, s:o}", "by", look->by->name, "servers", top->totals, "rows", rows);
 }
 
-static int print_sample(const struct top_look *look, struct top *top, struct table **table, bool once)
+static int print_json(const struct top_look *look, const struct top *top, bool once)
 {
-	CLEANUP_JSON json_t *json = NULL;
-	int ret = 0;
+	CLEANUP_JSON json_t *json = top_to_json(look, top);
 
-	if (!*table)
-		*table = top_table(look, top, !once);
-	if (cli.format == OUTPUT_TABLE)
-		ret = top_table_fill(*table, look, top, !once) ?: table_print(*table, stdout);
-	else
-		json = top_to_json(look, top);
 	if (cli.format == OUTPUT_JSON)
-		ret = once ? output_json(stdout, json) : output_json_line(stdout, json);
-	else if (cli.format == OUTPUT_YAML)
-		ret = once ? output_yaml(stdout, json) : output_yaml_more(stdout, json);
-	return ret ?: output_flush(stdout);
+		return once ? output_json(stdout, json) : output_json_line(stdout, json);
+	return once ? output_yaml(stdout, json) : output_yaml_more(stdout, json);
 }
 
-static void wait_for(__u64 ms)
+/* *table: as it was for the sample before; NULL: this is the first. */
+static int print_table(const struct top_look *look, struct top *top, struct table **table, bool once)
 {
-	const struct timespec pause = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 };
+	if (!*table)
+		*table = top_table(look, top, !once);
+	return top_table_fill(*table, look, top, !once) ?: table_print(*table, stdout);
+}
 
-	nanosleep(&pause, NULL);
+static int print_sample(const struct top_look *look, struct top *top, struct table **table, bool once)
+{
+	int ret = cli.format == OUTPUT_TABLE ? print_table(look, top, table, once) : print_json(look, top, once);
+
+	return ret ?: output_flush(stdout);
 }
 
 /* Said once: of a stream it may be otherwise later. */
@@ -202,7 +191,7 @@ static int print_lines(const struct top_look *look, bool once, struct error *err
 	while (!ret) {
 		int printed = 0;
 
-		wait_for(look->interval_ms);
+		cli_wait(look->interval_ms * WEIR_NS_PER_MS);
 		ret = top_ask(look, &top, cli_say_waiting, err);
 		if (!ret)
 			printed = print_sample(look, &top, &table, once);

@@ -163,14 +163,6 @@ static void cell_now(struct table *table)
 	table_cell(table, "%s", text);
 }
 
-static void cell_in_flight(struct table *table, json_t *in_flight)
-{
-	if (in_flight)
-		table_cell(table, "%lld", json_integer_value(in_flight));
-	else
-		table_cell(table, "-");
-}
-
 static void cell_trend(struct table *table, const struct top_subject *subject)
 {
 	CLEANUP_FREE char *trend = top_trend_text(subject);
@@ -183,7 +175,7 @@ static void cell_measured(struct table *table, enum measured column, const struc
 {
 	switch (column) {
 	case MEASURED_IN_FLIGHT:
-		return cell_in_flight(table, json_object_get(subject->row, "in_flight"));
+		return cli_cell_number(table, json_object_get(subject->row, "in_flight"));
 	case MEASURED_SHARE:
 		table_cell(table, "%.0f%%", subject->share * 100);
 		return;

@@ -64,22 +64,12 @@ struct trace_options {
 	struct audited_words audited;
 };
 
-static void parse_window(struct argp_state *state, const char *arg, __u64 *ns)
-{
-	struct error err;
-
-	cli_check(state, duration_parse(arg, ns, &err), "--audit-window", &err);
-	error_set(&err, -EINVAL, "must be from 1ms to 1m");
-	cli_check(state, *ns < WEIR_NS_PER_MS || *ns > AUDIT_WINDOW_MAX_NS, "--audit-window", &err);
-}
-
 static void parse_for(struct argp_state *state, const char *arg, __u64 *ns)
 {
 	struct error err;
 
 	cli_check(state, duration_parse_seconds(arg, ns, &err), "--for", &err);
-	error_set(&err, -EINVAL, "must be at least 1ms");
-	cli_check(state, *ns < WEIR_NS_PER_MS, "--for", &err);
+	cli_check_duration(state, "--for", *ns, WEIR_NS_PER_MS, 0);
 }
 
 /* What is there is joined: of what comes the audit log has nothing yet. */
@@ -113,7 +103,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		trace->audited.log = cli_path(state, "--audit-log", arg);
 		return 0;
 	case KEY_AUDIT_WINDOW:
-		parse_window(state, arg, &trace->audited.window_ns);
+		trace->audited.window_ns = cli_duration(state, "--audit-window", WEIR_NS_PER_MS, AUDIT_WINDOW_MAX_NS,
+							arg);
 		return 0;
 	case KEY_RECORDING:
 		trace->audited.recording = cli_path(state, "--recording", arg);

@@ -14,12 +14,14 @@
 #include <stdbool.h>
 #include <time.h>
 
+#include "weir/base/duration.h"
 #include "weir/base/types.h"
 
 #include "base/error.h"
 
 #define HISTORY_DIR "history" /* in the state directory, or where the state is persisted */
 #define HISTORY_HOURS 24
+#define HISTORY_NS (HISTORY_HOURS * 3600 * WEIR_NS_PER_S)
 
 /*
  * What is not of the last day is removed when the clock has told the same day for an hour: one that is set a day ahead and back takes nothing
