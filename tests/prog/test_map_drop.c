@@ -9,6 +9,7 @@
 #include <bpf/bpf.h>
 #include <cmocka.h>
 
+#include "datapath/map_cursor.h"
 #include "datapath/private.h"
 
 #define MANY 5000 /* more than a batch that a cursor reads */

@@ -5,6 +5,7 @@
 
 #include "weir/limit/penalty.h"
 
+#include "datapath/map_cursor.h"
 #include "datapath/private.h"
 #include "sys/privilege.h"
 #include "weir.skel.h"

@@ -9,6 +9,7 @@
 #include "weir/conn/rest.h"
 
 #include "base/array.h"
+#include "datapath/map_cursor.h"
 #include "datapath/private.h"
 #include "sys/netns.h"
 #include "sys/socket_diag.h"

@@ -5,6 +5,7 @@
 
 #include "weir/limit/penalty.h"
 
+#include "datapath/map_cursor.h"
 #include "datapath/private.h"
 
 /* Of each counter that stands for several: which. */

@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "datapath/heavy_rows.h"
+#include "datapath/map_cursor.h"
 #include "datapath/private.h"
 #include "weir/top/recent.h"
 

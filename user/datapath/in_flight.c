@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Seats of limits that requests have taken. */
+#include "datapath/map_cursor.h"
 #include "datapath/private.h"
 
 static bool is_of_limit(const void *key, const void *value, const void *arg)

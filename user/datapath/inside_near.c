@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "datapath/inside_private.h"
+#include "datapath/map_cursor.h"
 #include "datapath/private.h"
 
 /* The map, and what it becomes. */

@@ -13,6 +13,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "datapath/inside_private.h"
+#include "datapath/map_cursor.h"
 #include "datapath/private.h"
 #include "sys/process_memory.h"
 

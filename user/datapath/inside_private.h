@@ -4,6 +4,7 @@
 #define WEIR_USER_DATAPATH_INSIDE_PRIVATE_H
 
 #include "datapath/inside.h"
+#include "datapath/map_cursor.h"
 #include "datapath/private.h"
 #include "inside.skel.h"
 

@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "datapath/inside_private.h"
+#include "datapath/map_cursor.h"
 #include "datapath/private.h"
 
 /* What the kernel had of a process before it was written. */

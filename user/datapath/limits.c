@@ -6,6 +6,7 @@
 
 #include "weir/limit/penalty.h"
 
+#include "datapath/map_cursor.h"
 #include "datapath/private.h"
 
 struct weir_amount datapath_amount_pushed(const struct weir_amount *before, const struct datapath_amount *wanted,

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
+#include "datapath/map_cursor.h"
+
+#include <bpf/bpf.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "datapath/private.h"
+#include "base/cleanup.h"
 
 #define CURSOR_ROOM 1024 /* entries in a batch, to begin with */
 

@@ -3,6 +3,7 @@
 #ifndef WEIR_USER_DATAPATH_MAP_SYNC_H
 #define WEIR_USER_DATAPATH_MAP_SYNC_H
 
+#include "datapath/map_cursor.h"
 #include "datapath/private.h"
 
 /* The entries of a map that are to be brought in line: those of one server, or all. */

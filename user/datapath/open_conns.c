@@ -5,6 +5,7 @@
 
 #include "weir/conn/conn.h"
 
+#include "datapath/map_cursor.h"
 #include "datapath/private.h"
 
 /* What is needed to say whose a connection is. */

@@ -7,6 +7,7 @@
 #include "weir/abi/answer.h"
 
 #include "datapath/listens.h"
+#include "datapath/map_cursor.h"
 #include "sys/object_id.h"
 #include "sys/pins.h"
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "datapath/map_cursor.h"
 #include "datapath/xdp.h"
 #include "sys/addresses.h"
 #include "sys/libbpf_log.h"

@@ -8,7 +8,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "datapath/datapath.h"
+#include "datapath/address.h"
 
 #define INSIDE_LISTENERS_MAX 64 /* sockets of one server */
 #define INSIDE_PROCESSES_MAX 32 /* that have one of them */

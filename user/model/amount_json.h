@@ -6,7 +6,7 @@
 #include <jansson.h>
 
 #include "base/error.h"
-#include "datapath/datapath.h"
+#include "datapath/limits.h"
 
 /* Its members are put into the object; nothing for none. */
 void amount_to_json(const struct datapath_amount *amount, enum weir_limit_kind kind, json_t *object);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 #include "model/key.h"
+#include "datapath/names.h"
 
 #include <errno.h>
 #include <netinet/in.h>

@@ -8,6 +8,8 @@
 
 #include "model/parse.h"
 
+struct datapath;
+
 #define KEY_TEXT 48 /* room for any key */
 #define KEY_SUBJECT_TEXT (WEIR_KEY_PARTS * (PARSE_SUBJECT_MAX + 1) + 1)
 

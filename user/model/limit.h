@@ -27,7 +27,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
-#include "datapath/datapath.h"
+#include "datapath/limits.h"
 #include "model/parse.h"
 #include "model/rule.h"
 

@@ -6,9 +6,11 @@
 #ifndef WEIR_USER_MODEL_PARSE_H
 #define WEIR_USER_MODEL_PARSE_H
 
+#include "weir/abi/abi.h"
+
 #include "base/error.h"
 #include "base/texts.h"
-#include "datapath/datapath.h"
+#include "datapath/address.h"
 
 #define PARSE_NAME_SIZE 64	/* a server's or limit's name with its NUL */
 #define PARSE_INTERFACE_SIZE 16 /* IFNAMSIZ */
