@@ -28,7 +28,7 @@ static struct bpf_map *own_map(struct inside_bpf *skeleton, int i)
 {
 	struct bpf_map *const maps[] = {
 #define X(name) skeleton->maps.name,
-		INSIDE_MAPS(X)
+		DATAPATH_INSIDE_MAPS(X)
 #undef X
 	};
 

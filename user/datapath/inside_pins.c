@@ -36,7 +36,7 @@ int inside_pins_drop(const char *dir, struct error *err)
 {
 	static const char *const maps[] = {
 #define X(name) #name,
-		INSIDE_MAPS(X)
+		DATAPATH_INSIDE_MAPS(X)
 #undef X
 	};
 	int ret = inside_pins_drop_others(dir, 0, err);

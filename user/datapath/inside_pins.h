@@ -12,7 +12,7 @@
 
 #define INSIDE_PIN "inside-"
 
-#define INSIDE_MAPS(X) X(inside_processes) X(inside_near) X(inside_requests) X(inside_seats) X(inside_open)
+#define DATAPATH_INSIDE_MAPS(X) X(inside_processes) X(inside_near) X(inside_requests) X(inside_seats) X(inside_open)
 
 /* dir: the datapath's; where there is none, nothing is pinned. Drops the links of all generations but this one. */
 int inside_pins_drop_others(const char *dir, __u32 generation, struct error *err);
