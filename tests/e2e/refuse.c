@@ -38,24 +38,25 @@ static void take_time(void)
 	taken = true;
 }
 
-long syscall(long number, ...)
+/* The number is named as unistd.h has it: clang-tidy wants that. */
+long syscall(long __sysno, ...)
 {
 	long (*real)(long, ...) = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall"), a[6];
 	const char *name = getenv("WEIR_TEST_REFUSE");
 	va_list args;
 
-	va_start(args, number);
+	va_start(args, __sysno);
 	for (int i = 0; i < 6; i++)
 		a[i] = va_arg(args, long);
 	va_end(args);
-	if (number == SYS_bpf && a[0] == BPF_PROG_LOAD)
+	if (__sysno == SYS_bpf && a[0] == BPF_PROG_LOAD)
 		take_time();
-	if (number == SYS_bpf && a[0] == BPF_PROG_LOAD && name) {
+	if (__sysno == SYS_bpf && a[0] == BPF_PROG_LOAD && name) {
 		const union bpf_attr *attr = (const union bpf_attr *)a[1];
 
 		/* The kernel keeps as much of a long name. */
 		if (!strncmp(attr->prog_name, name, sizeof(attr->prog_name) - 1))
 			return refuse(attr);
 	}
-	return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+	return real(__sysno, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
