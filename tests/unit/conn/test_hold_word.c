@@ -12,6 +12,8 @@
 
 #define REQUEST "GET / HTTP/1.1\r\n\r\n"
 
+static const __u8 settings[] = { 0, 0, 0, 4, 0, 0, 0, 0, 0 };
+
 static void begin(struct hold_scene *s, enum weir_reason why, const char *text, __u32 length)
 {
 	hold_open(s, WEIR_PHASE_FOLLOWED);
@@ -51,6 +53,7 @@ static void test_a_handshake_is_free(void **state)
 		assert_int_equal(s.weight, 0);
 		assert_false(weir_hold_is_tls(&s.conn));
 		assert_int_equal(hold_server_speaks(&s, cut % 4 ? &hello : &alert, 1), WEIR_TLS);
+		assert_int_equal(s.conn.response_next, 2);
 		assert_true(weir_hold_is_tls(&s.conn));
 		assert_true(s.conn.bare & WEIR_BARE_NONE);
 		hold_add(&s, WEIR_RECORD_HANDSHAKE, 200);
@@ -132,7 +135,6 @@ static void test_requests_behind_a_preface(void **state)
 {
 	static const char preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", requests[] = REQUEST REQUEST;
 	const __u32 length = sizeof(preface) - 1 + sizeof(requests) - 1;
-	const __u8 settings[] = { 0, 0, 0, 4, 0, 0, 0, 0, 0 };
 	struct hold_scene s;
 
 	(void)state;
@@ -163,6 +165,44 @@ static void test_crumbs_before_the_word(void **state)
 	assert_int_equal(s.weight, 8);
 }
 
+/* Only a digit ends a version that is known. */
+static void test_digit_of_a_version(void **state)
+{
+	(void)state;
+	for (unsigned int byte = 0; byte < 256; byte++)
+		assert_int_equal(weir_hold_ending(WEIR_HOLD_ENDING - 1, byte),
+				 byte >= '0' && byte <= '9' ? WEIR_HOLD_ENDING : byte == ' ');
+}
+
+/* What a server says first is nothing that comes behind an answer. */
+static void test_settings_behind_an_answer(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		struct weir_response_reader r = { .first = i == 1, .responses = i == 2, .outstanding = i == 2 };
+
+		weir_response_start(&r.response);
+		assert_int_equal(weir_response_reader_feed(&r, settings[0]), i ? WEIR_FRAME_LOST : WEIR_FRAME_MORE);
+		assert_int_equal(r.lost, WEIR_BAD_RESPONSE);
+		assert_int_equal(r.next, !i);
+	}
+}
+
+/* The client's stream does not begin yet where its preamble is still to come. */
+static void test_settings_before_a_preamble(void **state)
+{
+	struct hold_scene s;
+
+	(void)state;
+	for (int preamble = 0; preamble < 2; preamble++) {
+		hold_open(&s, WEIR_PHASE_FOLLOWED);
+		if (preamble)
+			weir_conn_await_preamble(&s.conn);
+		assert_int_equal(hold_server_speaks(&s, settings, sizeof(settings)), WEIR_HTTP2);
+		assert_int_equal(!!(s.conn.bare & WEIR_BARE_FIRST), !preamble);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -173,6 +213,9 @@ int main(void)
 		cmocka_unit_test(test_behind_a_request),
 		cmocka_unit_test(test_requests_behind_a_preface),
 		cmocka_unit_test(test_crumbs_before_the_word),
+		cmocka_unit_test(test_digit_of_a_version),
+		cmocka_unit_test(test_settings_behind_an_answer),
+		cmocka_unit_test(test_settings_before_a_preamble),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

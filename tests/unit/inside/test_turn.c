@@ -147,6 +147,17 @@ static void test_words(void **state)
 	assert_int_equal(weir_turn_longest_ns(3), 3 * SECOND);
 }
 
+/* A new connection waits as its address does, up to a bound. */
+static void test_new_connection(void **state)
+{
+	(void)state;
+	assert_int_equal(weir_turn_of_new_ns(0, NOW_NS), 0);
+	for (int more = -1; more <= 1; more++)
+		assert_int_equal(weir_turn_of_new_ns(NOW_NS + WEIR_TURN_NEW_NS + more, NOW_NS),
+				 NOW_NS + WEIR_TURN_NEW_NS + (more < 0 ? more : 0));
+	assert_int_equal(weir_turn_of_new_ns(NOW_NS + 1000 * SECOND, NOW_NS), NOW_NS + WEIR_TURN_NEW_NS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -158,6 +169,7 @@ int main(void)
 		cmocka_unit_test(test_users_are_forgotten),
 		cmocka_unit_test(test_turn_of_the_address),
 		cmocka_unit_test(test_words),
+		cmocka_unit_test(test_new_connection),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
