@@ -53,10 +53,10 @@ struct identity_read {
 	int n_tokens, n_addresses;
 };
 
-/* Who listened on a server's ports lately, as a warning (listening.c). NULL: there is none, or it is not known. */
+/* What was unwise about a server's ports lately, as warnings (listening.c). NULL: nothing, or it is not known. Owned. */
 struct server_listening {
-	char *nobody; /* owned: on some nobody does */
-	char *udp;    /* owned: on some it is also done by UDP */
+	char *nobody; /* listens on some of them */
+	char *udp;    /* is taken on some, too */
 };
 
 struct agent {

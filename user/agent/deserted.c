@@ -23,9 +23,7 @@ static void note_listener(const struct socket_listener *listener, void *arg)
 
 static int find_listener(void *arg)
 {
-	CLEANUP_NETLINK struct mnl_socket *nl = netlink_open(NETLINK_SOCK_DIAG);
-
-	return nl ? socket_diag_listeners(nl, note_listener, arg) : -errno;
+	return socket_diag_listeners(note_listener, arg);
 }
 
 /* Without a name and a process, a socket may keep a namespace, too. What cannot be found out is taken for a yes. */

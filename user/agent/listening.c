@@ -5,6 +5,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "agent/agent.h"
 #include "agent/servers.h"
@@ -12,54 +13,54 @@
 #include "sys/netns.h"
 #include "sys/socket_diag.h"
 
+/* For each of a server's addresses. */
 struct search {
 	const struct server *server;
-	bool *heard; /* for each of its addresses */
-	bool *udp;   /* likewise */
+	bool *unheard, *udp;
 };
 
-static void note(const struct server *server, const struct socket_listener *listener, bool *heard)
+static bool hears(const struct server *server, size_t i, const struct socket_listener *listener)
 {
-	for (size_t i = 0; i < server->n_listens; i++)
-		heard[i] |= datapath_listen_hears(&server->listens[i], listener->address, listener->port);
+	return datapath_listen_hears(&server->listens[i], listener->address, listener->port);
 }
 
 static void note_listener(const struct socket_listener *listener, void *arg)
 {
 	const struct search *search = arg;
 
-	note(search->server, listener, search->heard);
+	for (size_t i = 0; i < search->server->n_listens; i++)
+		search->unheard[i] &= !hears(search->server, i, listener);
 }
 
 static void note_udp(const struct socket_listener *listener, void *arg)
 {
 	const struct search *search = arg;
 
-	note(search->server, listener, search->udp);
+	for (size_t i = 0; i < search->server->n_listens; i++)
+		search->udp[i] |= hears(search->server, i, listener);
 }
 
 static int look(void *arg)
 {
-	CLEANUP_NETLINK struct mnl_socket *nl = netlink_open(NETLINK_SOCK_DIAG);
-	int ret = nl ? socket_diag_listeners(nl, note_listener, arg) : -errno;
+	int ret = socket_diag_listeners(note_listener, arg);
 
 	/* A kernel that does not tell has none, as far as anybody knows. */
 	if (!ret)
-		socket_diag_udp(nl, note_udp, arg);
+		socket_diag_udp(note_udp, arg);
 	return ret;
 }
 
 /* Has this port been named before, for another address? */
-static bool is_named(const struct server *server, const bool *heard, bool which, size_t i)
+static bool is_named(const struct server *server, const bool *named, size_t i)
 {
 	for (size_t j = 0; j < i; j++)
-		if (heard[j] == which && server->listens[j].port == server->listens[i].port)
+		if (named[j] && server->listens[j].port == server->listens[i].port)
 			return true;
 	return false;
 }
 
-/* Those ports of which `heard` is `which`, between two texts. NULL: there are none, or there is no memory. The caller frees it. */
-static char *text_of(const struct server *server, const bool *heard, bool which, const char *before, const char *behind)
+/* The ports of the addresses that are to be named, between two texts. NULL: there are none, or there is no memory. The caller frees it. */
+static char *text_of(const struct server *server, const bool *named, const char *before, const char *behind)
 {
 	char *text = NULL;
 	size_t size, n = 0;
@@ -68,7 +69,7 @@ static char *text_of(const struct server *server, const bool *heard, bool which,
 	if (!out)
 		return NULL;
 	for (size_t i = 0; i < server->n_listens; i++)
-		if (heard[i] == which && !is_named(server, heard, which, i))
+		if (named[i] && !is_named(server, named, i))
 			fprintf(out, "%s%u", n++ ? ", " : before, server->listens[i].port);
 	fputs(behind, out);
 	fclose(out);
@@ -81,17 +82,19 @@ static char *text_of(const struct server *server, const bool *heard, bool which,
 static struct server_listening listening_of(struct agent *agent, const struct server *server)
 {
 	CLEANUP_RETAKE struct agent *released = agent_release(agent);
-	CLEANUP_FREE bool *heard = calloc(server->n_listens + 1, sizeof(bool));
+	CLEANUP_FREE bool *unheard = calloc(server->n_listens + 1, sizeof(bool));
 	CLEANUP_FREE bool *udp = calloc(server->n_listens + 1, sizeof(bool));
-	struct search search = { server, heard, udp };
+	struct search search = { server, unheard, udp };
 	struct server_listening listening = { 0 };
 
-	if (!heard || !udp || netns_run(server_net(agent, server)->fd, look, &search, NULL))
+	if (!unheard || !udp)
 		return listening;
-	listening.nobody = text_of(server, heard, false, "nobody listens on port ",
+	memset(unheard, true, server->n_listens * sizeof(bool));
+	if (netns_run(server_net(agent, server)->fd, look, &search, NULL))
+		return listening;
+	listening.nobody = text_of(server, unheard, "nobody listens on port ",
 				   " in the server's network namespace yet: requests are limited once a server does");
-	listening.udp = text_of(server, udp, true,
-				"weir does not limit UDP, such as HTTP/3, and somebody takes it on port ",
+	listening.udp = text_of(server, udp, "weir does not limit UDP, such as HTTP/3, and somebody takes it on port ",
 				": turn HTTP/3 off in the server, or have a firewall drop it");
 	return listening;
 }

@@ -41,9 +41,7 @@ static void note(const struct socket_listener *listener, void *arg)
 
 static int look(void *arg)
 {
-	CLEANUP_NETLINK struct mnl_socket *nl = netlink_open(NETLINK_SOCK_DIAG);
-
-	return nl ? socket_diag_listeners(nl, note, arg) : -errno;
+	return socket_diag_listeners(note, arg);
 }
 
 /* Would a program on this cgroup see all of the server's connections? If not, the error says why. */

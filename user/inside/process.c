@@ -46,9 +46,7 @@ static void take_listener(const struct socket_listener *listener, void *arg)
 
 static int read_inside(void *arg)
 {
-	CLEANUP_NETLINK struct mnl_socket *nl = netlink_open(NETLINK_SOCK_DIAG);
-
-	return nl ? socket_diag_listeners(nl, take_listener, arg) : -errno;
+	return socket_diag_listeners(take_listener, arg);
 }
 
 /* Of sockets' inodes, and of processes' numbers, which are positive. */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 #include "model/key.h"
-#include "datapath/names.h"
 
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "datapath/names.h"
 
 #define PARTS "namespace, user, group, source, object"
 

@@ -122,11 +122,12 @@ static int each_listener(const struct nlmsghdr *header, void *arg)
 	return MNL_CB_OK;
 }
 
-static int each_without_peer(struct mnl_socket *nl, __u8 protocol, __u32 state, struct each_listener each)
+static int each_without_peer(__u8 protocol, __u32 state, struct each_listener each)
 {
+	CLEANUP_NETLINK struct mnl_socket *nl = netlink_open(NETLINK_SOCK_DIAG);
 	_Alignas(struct nlmsghdr) char buffer[256];
 	struct inet_diag_req_v2 *request;
-	int ret = 0;
+	int ret = nl ? 0 : -errno;
 
 	for (size_t i = 0; i < sizeof(families) && !ret; i++) {
 		request = request_start(buffer, SOCK_DIAG_BY_FAMILY, NLM_F_DUMP, families[i]);
@@ -137,15 +138,15 @@ static int each_without_peer(struct mnl_socket *nl, __u8 protocol, __u32 state, 
 	return ret;
 }
 
-int socket_diag_listeners(struct mnl_socket *nl, socket_diag_listener_t call, void *arg)
+int socket_diag_listeners(socket_diag_listener_t call, void *arg)
 {
-	return each_without_peer(nl, IPPROTO_TCP, TCP_LISTEN, (struct each_listener){ call, arg });
+	return each_without_peer(IPPROTO_TCP, TCP_LISTEN, (struct each_listener){ call, arg });
 }
 
 /* The kernel calls a socket of UDP closed that has no peer. */
-int socket_diag_udp(struct mnl_socket *nl, socket_diag_listener_t call, void *arg)
+int socket_diag_udp(socket_diag_listener_t call, void *arg)
 {
-	return each_without_peer(nl, IPPROTO_UDP, TCP_CLOSE, (struct each_listener){ call, arg });
+	return each_without_peer(IPPROTO_UDP, TCP_CLOSE, (struct each_listener){ call, arg });
 }
 
 static int note_state(const struct nlmsghdr *header, void *arg)

@@ -36,11 +36,11 @@ struct socket_listener {
 	__u64 cgroup;	  /* the id of that in which it was made, and to which its connections belong; 0: not known */
 };
 
-/* The same for every socket that listens. */
+/* Calls call(listener, arg) for every socket that listens. Returns as socket_diag_each(). */
 typedef void (*socket_diag_listener_t)(const struct socket_listener *listener, void *arg);
-int socket_diag_listeners(struct mnl_socket *nl, socket_diag_listener_t call, void *arg);
+int socket_diag_listeners(socket_diag_listener_t call, void *arg);
 /* Of UDP, for every socket that takes packets from anybody. -ENOENT: the kernel does not tell (udp_diag). */
-int socket_diag_udp(struct mnl_socket *nl, socket_diag_listener_t call, void *arg);
+int socket_diag_udp(socket_diag_listener_t call, void *arg);
 
 /* Ends a socket as if it had been reset: its owner reads an error, its peer gets a RST. */
 int socket_diag_destroy(struct mnl_socket *nl, const struct socket_id *socket);

@@ -49,13 +49,12 @@ size_t n_fake_listeners;
 __u16 fake_udp_port;
 bool fake_sockmap;
 
-int socket_diag_listeners(struct mnl_socket *nl, socket_diag_listener_t call, void *arg)
+int socket_diag_listeners(socket_diag_listener_t call, void *arg)
 {
 	struct error err = { 0 };
 	struct socket_listener listener = { 0 };
 	int ret = fake_fails(__func__, &err);
 
-	(void)nl;
 	for (size_t i = 0; fake_listeners && i < n_fake_listeners; i++)
 		call(&fake_listeners[i], arg);
 	if (fake_listeners || ret)
@@ -66,11 +65,10 @@ int socket_diag_listeners(struct mnl_socket *nl, socket_diag_listener_t call, vo
 }
 
 /* By UDP: those whom a test names alone. */
-int socket_diag_udp(struct mnl_socket *nl, socket_diag_listener_t call, void *arg)
+int socket_diag_udp(socket_diag_listener_t call, void *arg)
 {
 	struct socket_listener listener = { .port = fake_udp_port };
 
-	(void)nl;
 	if (fake_udp_port)
 		call(&listener, arg);
 	return 0;
