@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Internet checksums (RFC 1071): sums of 16-bit words in ones' complement, kept wide and folded at the end. */
+/* Checksums of packets (include/weir/tcp/checksum.h). */
 #ifndef WEIR_BPF_CHECKSUM_H
 #define WEIR_BPF_CHECKSUM_H
+
+#include "weir/tcp/checksum.h"
 
 #include "window.h"
 
 #define CHECK_AT __builtin_offsetof(struct tcp_header, check)
 #define CHECKSUM_STEPS 512 /* windows in the largest packet, and more */
-
-/* A sum of less than 2^48, as there is none of a packet that is larger. */
-static __always_inline __u16 sum_fold(__u64 sum)
-{
-	sum = (sum & 0xffff) + ((sum >> 16) & 0xffff) + (sum >> 32);
-	sum = (sum & 0xffff) + (sum >> 16);
-	return (sum & 0xffff) + (sum >> 16);
-}
 
 static __always_inline __u64 sum_words(const void *from, __u32 words)
 {
@@ -44,7 +38,7 @@ static __always_inline __u64 segment_pseudo_sum(const struct packet *p)
 /* Is the pseudo header's sum in the field, as it is where the rest is left to the device? */
 static __always_inline bool checksum_is_begun(const struct packet *p)
 {
-	return p->check == sum_fold(segment_pseudo_sum(p));
+	return weir_sum_is(segment_pseudo_sum(p), p->check);
 }
 
 struct checksum_walk {
@@ -84,7 +78,7 @@ static __always_inline __u16 header_sum(packet_context *ctx, struct work *w)
 	if (context_load(ctx, w->packet.l4, w->window.bytes,
 			 size_up_to(TCP_HEADER_MAX, w->packet.payload - w->packet.l4)))
 		return 0;
-	return sum_fold(segment_pseudo_sum(&w->packet) + sum_words(w->window.bytes, TCP_HEADER_MAX / 4));
+	return weir_sum_fold(segment_pseudo_sum(&w->packet) + sum_words(w->window.bytes, TCP_HEADER_MAX / 4));
 }
 
 /* The folded sum of the pseudo header and the TCP segment as it stands in the packet. */
@@ -97,7 +91,7 @@ static __always_inline __u16 segment_sum(packet_context *ctx, struct work *w)
 	w->sum = segment_pseudo_sum(&w->packet);
 	bpf_loop(CHECKSUM_STEPS, checksum_step, &walk, 0);
 	window_clear(w);
-	return sum_fold(w->sum);
+	return weir_sum_fold(w->sum);
 }
 
 #define IPV4_BYTES_MAX 60
@@ -109,7 +103,7 @@ __noinline int ip_options_checksum_is_right(packet_context *ctx, struct work *w,
 	__builtin_memset(w->window.bytes, 0, IPV4_BYTES_MAX);
 	if (context_load(ctx, l3, w->window.bytes, size_up_to(IPV4_BYTES_MAX, w->packet.l4 - l3)))
 		return 0;
-	return sum_fold(sum_words(w->window.bytes, IPV4_BYTES_MAX / 4)) == 0xffff;
+	return weir_sum_is(sum_words(w->window.bytes, IPV4_BYTES_MAX / 4), 0xffff);
 }
 
 /* Is the IP header's checksum right? Else the kernel will drop the packet, as it does without asking the device. */
@@ -122,7 +116,7 @@ static __always_inline bool ip_checksum_is_right(packet_context *ctx, struct wor
 	if (!w->packet.plain_ip)
 		return ip_options_checksum_is_right(ctx, w, l3);
 	ip = header_at(ctx, &w->packet, l3, IPV4_BYTES);
-	return ip && sum_fold(sum_words(ip, IPV4_BYTES / 4)) == 0xffff;
+	return ip && weir_sum_is(sum_words(ip, IPV4_BYTES / 4), 0xffff);
 }
 
 #endif

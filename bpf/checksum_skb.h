@@ -17,13 +17,19 @@ static __always_inline int checksum_is_partial(struct __sk_buff *skb, __u32 l4, 
 	return 0;
 }
 
+/* By the device. */
+static __always_inline bool checksum_was_checked(struct __sk_buff *skb)
+{
+	return bpf_csum_level(skb, BPF_CSUM_LEVEL_QUERY) >= 0;
+}
+
 __noinline int checksum_holds(struct __sk_buff *skb, struct work *w)
 {
 	bool partial;
 
 	if (!w)
 		return 0;
-	if (bpf_csum_level(skb, BPF_CSUM_LEVEL_QUERY) >= 0 || segment_sum(skb, w) == 0xffff)
+	if (checksum_was_checked(skb) || segment_sum(skb, w) == 0xffff)
 		return 1;
 	/* Another host's half-made sum is trusted by the kernel, whatever it says; asking spoils the field if it is not. */
 	return !checksum_is_partial(skb, w->packet.l4, &partial) && partial;
@@ -47,7 +53,7 @@ __noinline int checksum_is_sure(struct __sk_buff *skb, struct work *w)
 
 	if (!w)
 		return 0;
-	if (!checksum_is_begun(&w->packet) || bpf_csum_level(skb, BPF_CSUM_LEVEL_QUERY) >= 0)
+	if (!checksum_is_begun(&w->packet) || checksum_was_checked(skb))
 		return 1;
 	if (checksum_is_partial(skb, w->packet.l4, &partial))
 		return 0;

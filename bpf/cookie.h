@@ -103,7 +103,7 @@ static __always_inline void write_syn_ack(struct work *w, __u32 mss)
 		.mss = bpf_htonl(TCP_OPTION_MSS << 24 | TCP_MSS_BYTES << 16 | mss),
 	};
 
-	h.tcp.check = ~sum_fold(pseudo_sum(p, SYN_ACK_BYTES) + sum_words(&h, sizeof(h) / 4));
+	h.tcp.check = ~weir_sum_fold(pseudo_sum(p, SYN_ACK_BYTES) + sum_words(&h, sizeof(h) / 4));
 	if (p->ipv6) {
 		write_ipv6(w, true, SYN_ACK_BYTES);
 		__builtin_memcpy(w->reply.head + ETHERNET_BYTES + IPV6_BYTES, &h, sizeof(h));

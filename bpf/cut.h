@@ -49,7 +49,7 @@ __noinline int packet_cut(struct __sk_buff *skb, struct work *w, __u32 keep)
 
 	w->packet.segment.len = keep;
 	flags = w->packet.segment.flags & ~WEIR_TCP_FIN;
-	check = partial ? sum_fold(pseudo_sum(&w->packet, tcp_bytes)) : 0;
+	check = partial ? weir_sum_fold(pseudo_sum(&w->packet, tcp_bytes)) : 0;
 	if (bpf_skb_store_bytes(skb, l4 + FLAGS_AT, &flags, 1, BPF_F_RECOMPUTE_CSUM) ||
 	    bpf_skb_store_bytes(skb, l4 + CHECK_AT, &check, 2, BPF_F_RECOMPUTE_CSUM))
 		return -1;

@@ -66,7 +66,7 @@ __noinline int hold_check(struct __sk_buff *skb, struct work *w)
 	w->sum = segment_pseudo_sum(&w->packet);
 	bpf_loop(CHECKSUM_STEPS, hold_sum_step, &feed, 0);
 	window_clear(w);
-	if (sum_fold(w->sum) == 0xffff)
+	if (weir_sum_fold(w->sum) == 0xffff)
 		return 1;
 	if (!checksum_is_begun(&w->packet))
 		return 0;

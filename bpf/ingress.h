@@ -338,14 +338,11 @@ static __noinline struct weir_conn *ingress_new(struct __sk_buff *skb, struct wo
 	return c ?: ingress_open(skb, w, verdict);
 }
 
-static __always_inline int ingress_segment(struct __sk_buff *skb, struct work *w)
+static __always_inline int ingress_segment(struct __sk_buff *skb, struct work *w, struct weir_conn *c)
 {
 	struct packet *p = &w->packet;
-	struct weir_conn *c;
 	int woken, verdict;
 
-	flow_set(p, true);
-	c = conn_look_up(w);
 	if (!c && !(p->segment.flags & WEIR_TCP_SYN)) {
 		woken = conn_wake(HOOK_INGRESS, true);
 		if (woken == WOKEN_NOT)
@@ -360,7 +357,7 @@ static __always_inline int ingress_segment(struct __sk_buff *skb, struct work *w
 	signature_recognise(p);
 	if ((p->segment.flags & WEIR_TCP_URG) && !p->signature && remove_urgent(skb, w))
 		return TC_ACT_SHOT;
-	if (!c || (p->segment.flags & WEIR_TCP_SYN) || c->dying || weir_conn_ended(c) || weir_conn_may_end(c)) {
+	if (!c || (p->segment.flags & WEIR_TCP_SYN) || weir_conn_may_be_over(c)) {
 		c = ingress_new(skb, w, c, &verdict);
 		if (!c)
 			return verdict;
@@ -383,6 +380,7 @@ int weir_ingress(struct __sk_buff *skb)
 {
 	struct work *w = work_of(HOOK_INGRESS);
 	__be16 kind = skb->protocol;
+	struct weir_conn *c;
 	struct packet *p;
 	__u32 end;
 
@@ -402,7 +400,11 @@ int weir_ingress(struct __sk_buff *skb)
 		return ingress_drop(w, WEIR_BAD_CHECKSUM);
 	if (p->fragment)
 		return load_settings(w, HOOK_INGRESS) ? ingress_fragment(skb, end) : TC_ACT_UNSPEC;
-	return packet_parse_tcp(skb, p, end) ? ingress_segment(skb, w) : TC_ACT_UNSPEC;
+	flow_set(p, true);
+	c = conn_look_up(w);
+	if (WEIR_LIKELY(c) && client_ack_goes_by(skb, w, c, end))
+		return TC_ACT_UNSPEC;
+	return packet_parse_tcp(skb, p, end) ? ingress_segment(skb, w, c) : TC_ACT_UNSPEC;
 }
 
 #endif

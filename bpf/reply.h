@@ -56,9 +56,9 @@ static __always_inline __u32 write_tcp(struct work *w, __u8 *at, const struct we
 	if (!partial) {
 		sum += sum_words(&h, sizeof(h) / 4);
 		sum += text_sum(w, text);
-		h.tcp.check = ~sum_fold(sum);
+		h.tcp.check = ~weir_sum_fold(sum);
 	} else {
-		h.tcp.check = sum_fold(sum);
+		h.tcp.check = weir_sum_fold(sum);
 	}
 	__builtin_memcpy(at, &h, sizeof(h));
 	return bytes;

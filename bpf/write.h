@@ -32,7 +32,7 @@ static __always_inline void write_ipv4(struct work *w, bool to_client, __u32 tcp
 
 	__builtin_memcpy(&ip.source, (to_client ? p->dest : p->source) + 12, 4);
 	__builtin_memcpy(&ip.dest, (to_client ? p->source : p->dest) + 12, 4);
-	ip.check = ~sum_fold(sum_words(&ip, sizeof(ip) / 4));
+	ip.check = ~weir_sum_fold(sum_words(&ip, sizeof(ip) / 4));
 	__builtin_memcpy(w->reply.head + ETHERNET_BYTES, &ip, sizeof(ip));
 }
 

@@ -45,14 +45,16 @@ static __u16 fold(__u32 n)
 	return n;
 }
 
-/* Over addresses, protocol and length, and the segment; 0xffff when its checksum field is right. */
+/* Over addresses, protocol and length. */
+static __u32 pseudo_sum(const __u8 *bytes, bool ipv6, size_t n)
+{
+	return ipv6 ? sum(6 + n, bytes + ETHERNET + 8, 32) : sum(6 + n, bytes + ETHERNET + 12, 8);
+}
+
+/* Over these, and the segment; 0xffff when its checksum field is right. */
 static __u16 tcp_sum(const __u8 *bytes, bool ipv6, size_t n)
 {
-	const __u8 *tcp = bytes + ETHERNET + (ipv6 ? 40 : 20);
-	__u32 start = 6 + n;
-
-	start = ipv6 ? sum(start, bytes + ETHERNET + 8, 32) : sum(start, bytes + ETHERNET + 12, 8);
-	return fold(sum(start, tcp, n));
+	return fold(sum(pseudo_sum(bytes, ipv6, n), bytes + ETHERNET + (ipv6 ? 40 : 20), n));
 }
 
 static void put_ip(__u8 *ip, const struct spec *spec, size_t n)
@@ -110,6 +112,8 @@ void packet_build(struct packet *p, const struct spec *spec)
 	if (n_text)
 		memcpy(tcp + header, spec->text, n_text);
 	put(tcp + 16, 2, (__u16)~tcp_sum(p->bytes, spec->ipv6, header + n_text));
+	if (spec->begun_checksum)
+		put(tcp + 16, 2, fold(pseudo_sum(p->bytes, spec->ipv6, header + n_text)));
 	if (spec->bad_checksum)
 		tcp[17] ^= 1;
 	p->length = tcp + header + n_text - p->bytes;

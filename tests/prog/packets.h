@@ -25,9 +25,10 @@ struct spec {
 	const char *text;
 	size_t n_text; /* 0: strlen(text) */
 	bool bad_checksum;
-	__u8 protocol;	   /* 0: TCP */
-	__u16 port;	   /* the server's; 0: SERVER_PORT */
-	__u16 client_port; /* 0: CLIENT_PORT */
+	bool begun_checksum; /* it is left to the device, as on loopback */
+	__u8 protocol;	     /* 0: TCP */
+	__u16 port;	     /* the server's; 0: SERVER_PORT */
+	__u16 client_port;   /* 0: CLIENT_PORT */
 };
 
 struct packet {

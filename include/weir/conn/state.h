@@ -372,6 +372,12 @@ WEIR_INLINE bool weir_conn_may_end(const struct weir_conn *c)
 	return c->client_reset || c->splice.fins;
 }
 
+/* Might a segment of its flow be of another connection? A SYN cookie begins one between the same ends without a SYN. */
+WEIR_INLINE bool weir_conn_may_be_over(const struct weir_conn *c)
+{
+	return c->dying || weir_conn_ended(c) || weir_conn_may_end(c);
+}
+
 WEIR_INLINE __u64 weir_conn_linger_ns(const struct weir_conn *c)
 {
 	/* weir itself answers on a connection that it has closed. */
