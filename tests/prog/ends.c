@@ -37,15 +37,37 @@ int ends_make(void *unused)
 	return server < 0 ? -errno : 0;
 }
 
-void ends_close(void)
+static void reset(int fd)
 {
 	struct linger at_once = { .l_onoff = 1 };
 
-	setsockopt(client, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
-	close(client);
-	close(server);
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+	close(fd);
+}
+
+void ends_part(void)
+{
+	reset(client);
+	reset(server);
+	client = server = -1;
+}
+
+void ends_close(void)
+{
+	ends_part();
 	close(listener);
-	listener = client = server = -1;
+	listener = -1;
+}
+
+int ends_sign(void)
+{
+	struct tcp_md5sig sign = { .tcpm_keylen = 1, .tcpm_key = "k" };
+	socklen_t size = sizeof(sign.tcpm_addr);
+
+	if (getpeername(server, (struct sockaddr *)&sign.tcpm_addr, &size) ||
+	    setsockopt(server, IPPROTO_TCP, TCP_MD5SIG, &sign, sizeof(sign)))
+		return -errno;
+	return 0;
 }
 
 void ends_say(bool client_says, const char *text)

@@ -10,6 +10,10 @@
 /* In the namespace of the programs (call_inside()), with the ends in packets.h. Returns a negative errno. */
 int ends_make(void *unused);
 void ends_close(void);
+/* Both ends go by a RST, and the listener stays. */
+void ends_part(void);
+/* From now on the server's end takes only what is signed (TCP-MD5). Returns a negative errno. */
+int ends_sign(void);
 /* The client says it, or the server, and the other end has heard all of it. */
 void ends_say(bool client_says, const char *text);
 /* The server's end becomes one that was restored from a checkpoint, as if by another process. call_inside() */

@@ -3,8 +3,10 @@
  * Acknowledgements that go by before they are parsed: what has its checksum left to the device. The same segment with a checksum of its own is parsed.
  * Whatever it is, both have the same verdict, and leave the same of the connection.
  */
-#include "attached.h"
+#include "ends.h"
+#include "limited.h"
 
+#include <errno.h>
 #include <linux/if_ether.h>
 #include <linux/ip.h>
 #include <string.h>
@@ -25,24 +27,30 @@ struct scene {
 	bool no_ts;
 };
 
-static void connect_in(const struct scene *scene, bool ipv6)
+/* From these numbers on. */
+static void connect_at(const struct scene *scene, bool ipv6, __u32 client_next, __u32 server_next)
 {
+	struct weir_conn c = {};
 	struct weir_flow flow;
-	struct weir_conn c;
 
-	connect_ends(ipv6);
-	c = conn_look(ipv6);
+	weir_conn_open(&c, 0, WEIR_PHASE_FOLLOWED, client_next, server_next, 501);
+	c.splice.told = server_next;
 	c.phase = scene->phase ? scene->phase : WEIR_PHASE_FOLLOWED;
 	c.ended = scene->ended;
 	c.client_reset = scene->client_reset;
 	c.dying = scene->dying;
 	c.opaque_why = scene->opaque_why;
 	c.splice.fins = scene->fins;
-	c.splice.server_end = SERVER_NEXT + 100;
+	c.splice.server_end = server_next + 100;
 	c.splice.has_ts = c.splice.client_has_ts = !scene->no_ts;
 	c.splice.client_tsval = STATED;
 	packet_flow(ipv6, &flow);
 	assert_int_equal(bpf_map_update_elem(dp->maps.conns, &flow, &c, BPF_ANY), 0);
+}
+
+static void connect_in(const struct scene *scene, bool ipv6)
+{
+	connect_at(scene, ipv6, CLIENT_NEXT, SERVER_NEXT);
 }
 
 static struct outcome outcome_of(struct spec spec, const struct scene *scene, bool begun)
@@ -205,11 +213,75 @@ static void test_lengths(void **state)
 	assert_int_equal(conn_look(false).splice.client_acked, SERVER_NEXT + 1);
 }
 
+static int teardown_ends(void **state)
+{
+	ends_close();
+	return attached_teardown(state);
+}
+
+#define ENDS(name) cmocka_unit_test_setup_teardown(test_##name, attached_setup, teardown_ends)
+
+/* The server's socket has ended, or may have by then: the segment brings a SYN cookie back, and limits on connections are asked. */
+static void test_cookies(void **state)
+{
+	static const struct scene over[] = {
+		{ .ended = WEIR_ENDED_ANSWERS },
+		{ .ended = WEIR_ENDED },
+		{ .client_reset = 1 },
+		{ .dying = 1 },
+		{ .phase = WEIR_PHASE_CLOSED },
+		{ .fins = WEIR_SPLICE_CLIENT_FIN },
+		{ .fins = WEIR_SPLICE_SERVER_FIN },
+	};
+	static const struct datapath_limit none = {
+		.kind = WEIR_LIMIT_CONNECTION_RATE, .reason = WEIR_SHED_COMBINED, .epoch = 1, .amount = { .set = true }
+	};
+	struct spec ack = { .flags = ACK, .begun_checksum = true };
+
+	(void)state;
+	assert_int_equal(inside("sysctl -qw net.ipv4.tcp_syncookies=2"), 0);
+	assert_int_equal(call_inside(ends_make, NULL), 0);
+	assert_int_equal(inside("sysctl -qw net.ipv4.tcp_syncookies=1"), 0);
+	ack.seq = ends_queue(TCP_RECV_QUEUE);
+	ack.ack = ends_queue(TCP_SEND_QUEUE);
+	ends_part();
+	slot_set(&none);
+	rule_set("{}");
+	for (size_t i = 0; i < sizeof(over) / sizeof(*over); i++) {
+		connect_at(&over[i], false, ack.seq, ack.ack);
+		assert_int_equal(run(ingress, &ack), DROP);
+		assert_int_equal(counter(WEIR_ADMISSION_DROPPED), i + 1);
+	}
+	connect_at(&plain, false, ack.seq, ack.ack);
+	assert_int_equal(run(ingress, &ack), PASS);
+}
+
+/* The server drops what is not signed: so it acknowledges nothing. */
+static void test_unsigned(void **state)
+{
+	const struct scene is_signed = { .phase = WEIR_PHASE_OPAQUE, .opaque_why = WEIR_SIGNED };
+	struct spec ack = { .flags = ACK, .begun_checksum = true };
+	int ret;
+
+	(void)state;
+	assert_int_equal(call_inside(ends_make, NULL), 0);
+	ack.seq = ends_queue(TCP_RECV_QUEUE);
+	ack.ack = ends_queue(TCP_SEND_QUEUE);
+	ret = ends_sign();
+	if (ret == -ENOPROTOOPT)
+		skip();
+	assert_int_equal(ret, 0);
+	connect_at(&is_signed, false, ack.seq, ack.ack - 1);
+	assert_int_equal(run(ingress, &ack), DROP);
+	assert_int_equal(counter(WEIR_UNACCEPTABLE), 1);
+	assert_int_equal(conn_look(false).splice.client_acked, ack.ack - 1);
+}
+
 ATTACHED_TESTS
 {
 	const struct CMUnitTest tests[] = {
-		TEST(numbers),	   TEST(timestamps), TEST(every_flag), TEST(what_else_it_has),
-		TEST(connections), TEST(checksum),   TEST(lengths),
+		TEST(numbers),	TEST(timestamps), TEST(every_flag), TEST(what_else_it_has), TEST(connections),
+		TEST(checksum), TEST(lengths),	  ENDS(cookies),    ENDS(unsigned),
 	};
 
 	return cmocka_run_group_tests(tests, attached_open, attached_close);
