@@ -87,8 +87,9 @@ static __always_inline const struct tcp_header *pure_ack(struct __sk_buff *skb, 
 	const __be32 *options = (const void *)(tcp + 1);
 	__u32 length = end - at;
 
-	if (at > HEADERS_MAX || (const void *)options > data_end || (tcp->flags & PURE_ACK_FLAGS) != WEIR_TCP_ACK ||
-	    (tcp->offset >> 4) * 4 != length)
+	if (length > TCP_BYTES + TCP_TS_BYTES || at > HEADERS_MAX || (const void *)options > data_end)
+		return NULL;
+	if ((tcp->flags & PURE_ACK_FLAGS) != WEIR_TCP_ACK || (tcp->offset >> 4) * 4 != length)
 		return NULL;
 	*ts = NULL;
 	if (length == TCP_BYTES)
@@ -112,10 +113,10 @@ static __always_inline bool client_ack_goes_by(struct __sk_buff *skb, const stru
 	struct weir_segment g;
 	const __be32 *ts;
 
-	if (weir_conn_may_be_over(c) || c->opaque_why == WEIR_SIGNED)
-		return false;
 	tcp = pure_ack(skb, at, end, &ts);
-	if (!tcp || !(weir_sum_is(pseudo_sum(&w->packet, end - at), tcp->check) || checksum_was_checked(skb)))
+	if (!tcp || weir_conn_may_be_over(c) || c->opaque_why == WEIR_SIGNED)
+		return false;
+	if (!(weir_sum_is(pseudo_sum(&w->packet, end - at), tcp->check) || checksum_was_checked(skb)))
 		return false;
 	WEIR_FRESH_ALL(); /* nothing of the segment is read before: that would need more stack than there is */
 	g.flags = WEIR_TCP_ACK;
