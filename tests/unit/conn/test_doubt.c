@@ -11,6 +11,8 @@
 #include "doubt_scene.h"
 #include "weir/conn/stray.h"
 
+#define PREFACE "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+
 /* Requests one after the other and two at a time, a body in pieces out of order, and a full window. */
 static void test_ordinary_traffic_asks_nobody(void **state)
 {
@@ -382,6 +384,45 @@ static void test_gap_meanwhile(void **state)
 	assert_int_equal(s.why, WEIR_CONTENDED);
 }
 
+/* What is begun like TLS, or HTTP/2, waits for the server's word. Behind a request that is too late. */
+static void test_begun_like_another_protocol(void **state)
+{
+	static const struct {
+		const char *text;
+		enum weir_reason why;
+	} begun[] = { { "\x16\x03\x01", WEIR_TLS }, { PREFACE, WEIR_HTTP2 }, { "GET\n", WEIR_BARE_LF } };
+	struct doubt_scene s;
+
+	(void)state;
+	for (int i = 0; i < 6; i++) {
+		bool behind = i % 2;
+		__u32 at = behind ? strlen(GET) : 0;
+		enum weir_reason why = begun[i / 2].why;
+
+		doubt_open(&s);
+		if (behind) {
+			assert_int_equal(doubt_send(&s, 0, GET), WEIR_PASS);
+			doubt_server_has(&s, at, OK);
+		}
+		assert_int_equal(doubt_send(&s, at, begun[i / 2].text), WEIR_PASS);
+		assert_int_equal(s.why, why);
+		assert_int_equal(s.conn.opaque_why, why);
+		assert_int_equal(s.conn.hold.next - CLIENT, at);
+		assert_int_equal(weir_conn_is_untold(&s.conn), !behind && i < 4);
+		/* The preface is known by where the client's stream begins. */
+		assert_int_equal(!!(s.conn.bare & WEIR_BARE_FIRST), !behind && why == WEIR_HTTP2);
+		if (s.conn.bare & WEIR_BARE_FIRST)
+			assert_int_equal(s.conn.request_next - CLIENT, at);
+	}
+	/* Cut, it is not seen where it begins. */
+	doubt_open(&s);
+	assert_int_equal(doubt_send(&s, 0, "PRI * "), WEIR_PASS);
+	assert_int_equal(doubt_send(&s, 6, &PREFACE[6]), WEIR_PASS);
+	assert_int_equal(s.why, WEIR_HTTP2);
+	assert_true(weir_conn_is_untold(&s.conn));
+	assert_false(s.conn.bare & WEIR_BARE_FIRST);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -399,6 +440,7 @@ int main(void)
 		cmocka_unit_test(test_what_is_confirmed_is_forgotten),
 		cmocka_unit_test(test_gap_of_the_servers),
 		cmocka_unit_test(test_gap_meanwhile),
+		cmocka_unit_test(test_begun_like_another_protocol),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "../../digest_keys.h"
 #include "doubt_scene.h"
 
 /* What was read first never came to the server: what comes in its place is read, and charged. */
@@ -353,6 +354,40 @@ static void test_decoy_of_two_that_were_hunted(void **state)
 	assert_int_equal(s.conn.hold.next, CLIENT);
 }
 
+/* What is read of a segment that has one request, and nothing behind it, may be kept with its head. */
+static bool has_one(const char *text, bool again)
+{
+	static const struct weir_reading reading = { .seed = { 1, 2 } };
+	struct weir_request_reader r;
+	struct doubt_scene s;
+
+	doubt_open(&s);
+	weir_request_reader_open(&r, &s.conn, NULL);
+	r.again = again;
+	r.again_end = CLIENT + strlen(text);
+	for (; *text && r.lost == WEIR_REASON_NONE; text++)
+		if (weir_request_reader_feed(&r, &reading, &digest_keys, *text) == WEIR_FRAME_HEAD)
+			weir_request_reader_passed(&r);
+	if (!weir_request_reader_has_one(&r))
+		return false;
+	r.shed = 1;
+	assert_false(weir_request_reader_has_one(&r));
+	return true;
+}
+
+static void test_one_alone(void **state)
+{
+	(void)state;
+	assert_true(has_one(GET, false));
+	assert_true(has_one(DECOY, false));
+	assert_false(has_one(GET, true));
+	assert_false(has_one("", false));
+	assert_false(has_one("GET /", false));
+	assert_false(has_one(GET GET, false));
+	assert_false(has_one(GET "G", false));
+	assert_false(has_one("CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n", false));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -369,6 +404,7 @@ int main(void)
 		cmocka_unit_test(test_another_preamble),
 		cmocka_unit_test(test_preamble_in_pieces_read_again),
 		cmocka_unit_test(test_decoy_of_two_that_were_hunted),
+		cmocka_unit_test(test_one_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

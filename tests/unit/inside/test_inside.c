@@ -55,6 +55,15 @@ static void test_constants(void **state)
 	assert_false(weir_inside_verb_is(word, 0x10007fffffffffff, WEIR_INSIDE_CONSTANT_MAX));
 	assert_false(weir_inside_verb_is(word, 0x7fffffffffff, WEIR_INSIDE_CONSTANT_MAX + 256));
 	assert_false(weir_inside_verb_is(0, 0, 0));
+	/* A key's address is no verb, and no verb is a key. */
+	assert_false(weir_inside_key_is(word, 0x7fffffffffff));
+	assert_false(weir_inside_key_is(weir_inside_verb_word(0x7fffffffffff, 0xff, 1), 0x7fffffffffff));
+	word = weir_inside_key_word(0x7fffffffffff);
+	assert_true(weir_inside_key_is(word, 0x7fffffffffff));
+	assert_false(weir_inside_key_is(word, 0x7ffffffffffe));
+	assert_false(weir_inside_key_is(word, 0x17fffffffffff));
+	assert_false(weir_inside_verb_is(word, 0x7fffffffffff, WEIR_INSIDE_CONSTANT_MAX));
+	assert_false(weir_inside_key_is(0, 0));
 }
 
 static bool read_at_once(const char *text, __u8 address[16], __u16 *port)

@@ -132,6 +132,39 @@ static void test_full(void **state)
 		rule_clear(&rules[i]);
 }
 
+static int known_bit(void *context, const char *group)
+{
+	(void)group;
+	return *(const int *)context;
+}
+
+/* A group is one of those that can be known, or there is no room for it. */
+static void test_room_for_groups(void **state)
+{
+	static const int bits[] = { -1, 0, WEIR_GROUPS_MAX - 1, WEIR_GROUPS_MAX };
+	CLEANUP_RULE struct rule rule = rule_of("{\"groups\": [\"dev\"]}");
+	struct rules_entry entry = { .rules = &rule, .n = 1, .limit = 4 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(bits); i++) {
+		struct rules_names names = rule_names;
+		CLEANUP_RULES struct rules *rules = NULL;
+		int bit = bits[i], room = bit >= 0 && bit < WEIR_GROUPS_MAX;
+		struct error err = { 0 };
+
+		names.group = known_bit;
+		names.context = &bit;
+		assert_int_equal(rules_compile(&entry, 1, &names, &rules, &err), room ? 0 : -E2BIG);
+		assert_string_equal(err.text,
+				    room ? "" : "there is no room for the group \"dev\": at most 128 can be known");
+		if (!room)
+			continue;
+		assert_int_equal(rules->value.groups[bit], request_subject(WEIR_NAME_GROUP, "dev", 3));
+		/* Members are found by their user. */
+		assert_int_equal(rules->value.dimensions, 1 << WEIR_DIMENSION_SUBJECT | 1 << WEIR_DIMENSION_GROUP);
+	}
+}
+
 static void check_one(const char *rule_text, const char *method, const char *target, bool matches)
 {
 	CLEANUP_RULE struct rule rule = rule_of(rule_text);
@@ -300,8 +333,10 @@ static void test_steps_end(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_examples), cmocka_unit_test(test_paths_read), cmocka_unit_test(test_exempt_paths),
-		cmocka_unit_test(test_full),	 cmocka_unit_test(test_random),	    cmocka_unit_test(test_steps_end),
+		cmocka_unit_test(test_examples),	cmocka_unit_test(test_paths_read),
+		cmocka_unit_test(test_exempt_paths),	cmocka_unit_test(test_full),
+		cmocka_unit_test(test_random),		cmocka_unit_test(test_steps_end),
+		cmocka_unit_test(test_room_for_groups),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -193,6 +193,82 @@ static void test_sources(void **state)
 	clear();
 }
 
+static void check_call(const char *verb, const char *conditions, bool possible)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text), "{\"verbs\": [\"%s\"], %s}", verb, conditions);
+	clear();
+	add_limits(WEIR_NAMED_MAX + 1, text, 0);
+	if (compile(&(struct error){ 0 }) != (possible ? -E2BIG : 0))
+		fail_msg("%s", text);
+	clear();
+}
+
+/* Where a network has all addresses, nobody is outside. */
+static void test_all_sources(void **state)
+{
+	static const char *const exempt[] = { "{\"sources\": [\"::/0\"]}", "{\"sources\": [\"::/1\"]}",
+					      "{\"sources\": [\"0.0.0.0/0\"]}" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(exempt); i++) {
+		clear();
+		p.rules[p.n_rules++] = rule_of(exempt[i]);
+		add_limit(1)->limit = WEIR_RULE_EXEMPT;
+		for (int k = 0; k <= WEIR_NAMED_MAX; k++)
+			add_limit(0);
+		assert_int_equal(compile(&(struct error){ 0 }), i ? -E2BIG : 0);
+	}
+	clear();
+}
+
+/* A subresource of any resource, and each of those that a rule names of its resource. */
+static void test_subresources(void **state)
+{
+	static const char *const rules[] = { "{\"subresources\": [\"log\"]}",
+					     "{\"resources\": [\"pods\"], \"subresources\": [\"s%u\", \"log\"]}" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rules); i++) {
+		clear();
+		add_limits(WEIR_NAMED_MAX + 1, rules[i], 0);
+		assert_int_equal(compile(&(struct error){ 0 }), -E2BIG);
+	}
+	clear();
+	add_limits(WEIR_NAMED_MAX, "{\"resources\": [\"pods/log\"]}", 0);
+	expect(0, "");
+	add_limits(1, rules[0], 0);
+	assert_int_equal(compile(&(struct error){ 0 }), -E2BIG);
+	clear();
+}
+
+/* There is no request of some kinds: their limits are met by nobody. */
+static void test_calls_that_are_not(void **state)
+{
+	static const struct {
+		const char *verb;
+		bool short_of_resource, long_of_resource, short_of_path, long_of_path;
+	} calls[] = {
+		{ "watch", .long_of_resource = true },
+		{ "proxy", .long_of_resource = true },
+		{ "list", .short_of_resource = true },
+		{ "deletecollection", .short_of_resource = true },
+		{ "create", .short_of_resource = true, .long_of_resource = true },
+		{ "update", .short_of_resource = true, .long_of_resource = true },
+		{ "get", true, true, true, true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(calls); i++) {
+		check_call(calls[i].verb, "\"resources\": [\"*\"], \"long_running\": false",
+			   calls[i].short_of_resource);
+		check_call(calls[i].verb, "\"resources\": [\"*\"], \"long_running\": true", calls[i].long_of_resource);
+		check_call(calls[i].verb, "\"non_resource\": true, \"long_running\": false", calls[i].short_of_path);
+		check_call(calls[i].verb, "\"non_resource\": true, \"long_running\": true", calls[i].long_of_path);
+	}
+}
+
 /* The most limits that one of many requests meets; in_flight: of this kind. */
 static int most_met(unsigned int requests, bool in_flight)
 {
@@ -344,10 +420,13 @@ static void test_hard(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_said),   cmocka_unit_test(test_in_flight),     cmocka_unit_test(test_schemas),
-		cmocka_unit_test(test_groups), cmocka_unit_test(test_cluster_scope), cmocka_unit_test(test_sources),
-		cmocka_unit_test(test_safe),   cmocka_unit_test(test_exact),	     cmocka_unit_test(test_tenants),
-		cmocka_unit_test(test_hard),
+		cmocka_unit_test(test_said),	      cmocka_unit_test(test_in_flight),
+		cmocka_unit_test(test_schemas),	      cmocka_unit_test(test_groups),
+		cmocka_unit_test(test_cluster_scope), cmocka_unit_test(test_sources),
+		cmocka_unit_test(test_safe),	      cmocka_unit_test(test_exact),
+		cmocka_unit_test(test_tenants),	      cmocka_unit_test(test_hard),
+		cmocka_unit_test(test_all_sources),   cmocka_unit_test(test_calls_that_are_not),
+		cmocka_unit_test(test_subresources),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
