@@ -23,16 +23,15 @@ struct weir_response_reader {
 	struct weir_response response;
 };
 
-/* Passes over more of a body that is too long to be passed over at once. */
+/* Passes over more of a body that is too long to be passed over at once, but for its last byte: who brings that ends the response. */
 WEIR_INLINE bool weir_conn_skip_response(struct weir_conn *c, struct weir_busy *busy)
 {
 	__u64 more = weir_place_is_midway(c->response_place) ? weir_response_skippable(&busy->response) : 0;
-	__u32 n = more < WEIR_SKIP_MAX ? more : WEIR_SKIP_MAX;
+	__u32 n = more > WEIR_SKIP_MAX ? WEIR_SKIP_MAX : more ? more - 1 : 0;
 
 	if (!n)
 		return false;
 	weir_response_skip(&busy->response, n);
-	c->response_place = weir_response_place(&busy->response);
 	c->response_next += n;
 	return true;
 }

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -423,6 +424,39 @@ static void test_begun_like_another_protocol(void **state)
 	assert_false(s.conn.bare & WEIR_BARE_FIRST);
 }
 
+/* An answer's body that is too long to be passed over at once is no gap. Its last byte ends the answer. */
+static void test_long_answer(void **state)
+{
+	static const __u32 lengths[] = { 2 * WEIR_SKIP_MAX, 2 * WEIR_SKIP_MAX + 12 };
+	const __u32 n = strlen(GET);
+	struct doubt_scene s;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
+		__u32 body, end;
+		char head[64];
+
+		body = snprintf(head, sizeof(head), "HTTP/1.1 200 OK\r\nContent-Length: %u\r\n\r\n", lengths[i]);
+		end = body + lengths[i];
+		doubt_open(&s);
+		assert_int_equal(doubt_send(&s, 0, GET), WEIR_PASS);
+		doubt_server_has(&s, n, head);
+		for (__u32 at = body + WEIR_SKIP_MAX; at < end - 1; at += WEIR_SKIP_MAX) {
+			assert_int_equal(s.conn.response_next - SERVER, at);
+			s.sent = at + 1;
+			doubt_server_has(&s, n, "x");
+			assert_int_equal(s.conn.phase, WEIR_PHASE_FOLLOWED);
+		}
+		assert_int_equal(s.conn.response_next - SERVER, end - 1);
+		assert_int_equal(s.conn.responses, 0);
+		s.sent = end - 1;
+		doubt_server_has(&s, n, "x");
+		assert_int_equal(s.conn.responses, 1);
+		s.sent++;
+		assert_int_equal(doubt_server_says(&s, n, "x"), WEIR_GAP);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -441,6 +475,7 @@ int main(void)
 		cmocka_unit_test(test_gap_of_the_servers),
 		cmocka_unit_test(test_gap_meanwhile),
 		cmocka_unit_test(test_begun_like_another_protocol),
+		cmocka_unit_test(test_long_answer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
