@@ -5,7 +5,7 @@
 
 #include "weir/http/event.h"
 
-#include "window.h"
+#include "payload.h"
 
 /* Does the request write an Event? */
 static __always_inline bool is_event(const struct weir_attributes *a)

@@ -11,6 +11,7 @@
 #include "event.h"
 #include "head_cache.h"
 #include "names_read.h"
+#include "payload.h"
 #include "preamble.h"
 #include "top.h"
 #include "trace.h"
@@ -213,7 +214,7 @@ static long request_step(__u32 i __attribute__((unused)), struct feed *f)
 	__u32 at = r->next - w->packet.segment.seq;
 	int byte;
 
-	if (at >= w->packet.segment.len || (!window_has(w, at) && !window_load(f->skb, w, at)))
+	if (at >= w->packet.segment.len || (!window_has(w, at) && !payload_load(f->skb, w, at)))
 		return 1;
 	weir_request_reader_begin(r);
 	request_ahead(w, &f->server->reading);
@@ -249,7 +250,7 @@ static __always_inline bool request_at_once(struct feed *f)
 #pragma clang loop unroll(disable)
 	for (int i = 0; i < FRAME_PARTS; i++) {
 		at = r->next - w->packet.segment.seq;
-		if (at >= w->packet.segment.len || !window_goes_on(f->skb, w, at, i))
+		if (at >= w->packet.segment.len || !window_goes_on(f->skb, w, at, i, payload_fill))
 			return false;
 		weir_request_reader_begin(r);
 		request_ahead(w, &f->server->reading);
@@ -314,6 +315,13 @@ static __always_inline bool introduced(struct __sk_buff *skb, struct work *w)
 	return !weir_preamble_awaited(&w->request.preamble) && !w->request.held && w->request.lost == WEIR_REASON_NONE;
 }
 
+/* Can the next byte, if there is one, and those behind it be read? */
+static __always_inline bool requests_are_taken(struct __sk_buff *skb, struct work *w)
+{
+	return is_read_whole(w, w->request.next) ||
+	       payload_take_window(skb, w, w->request.next - w->packet.segment.seq);
+}
+
 __noinline int frame_requests(struct __sk_buff *skb, struct work *w)
 {
 	struct feed feed = { .skb = skb, .work = w };
@@ -326,9 +334,10 @@ __noinline int frame_requests(struct __sk_buff *skb, struct work *w)
 	if (!feed.server)
 		return 0;
 	window_none(w);
+	payload_begin(skb, w);
 	read = introduced(skb, w);
 	w->whose.preamble = w->request.preamble;
-	if (read) {
+	if (read && requests_are_taken(skb, w)) {
 		w->head.recalled = request_recall(skb, w, feed.server);
 		if (!w->head.recalled)
 			window_open(skb, w, w->request.next - w->packet.segment.seq);

@@ -34,7 +34,7 @@ static long response_step(__u32 i __attribute__((unused)), struct feed *f)
 	at = r->next - w->packet.segment.seq;
 	if (at >= w->packet.segment.len)
 		return 1;
-	byte = payload_byte(f->skb, w, at);
+	byte = window_byte(f->skb, w, at);
 	if (byte < 0)
 		return 1;
 	if (weir_response_reader_feed(r, byte) == WEIR_FRAME_LOST)
@@ -69,7 +69,7 @@ static __always_inline bool response_at_once(struct __sk_buff *skb, struct work 
 		at = r->next - w->packet.segment.seq;
 		if (at >= w->packet.segment.len)
 			return true;
-		if (!window_goes_on(skb, w, at, i))
+		if (!window_goes_on(skb, w, at, i, window_fill))
 			return false;
 		weir_response_reader_begin(r);
 		response_ahead(w);

@@ -27,7 +27,7 @@ static long hold_step(__u32 i __attribute__((unused)), struct feed *f)
 
 	if (at >= w->packet.segment.len)
 		return 1;
-	byte = payload_byte(f->skb, w, at);
+	byte = window_byte(f->skb, w, at);
 	return byte < 0 || weir_hold_reader_feed(r, byte) == WEIR_FRAME_LOST;
 }
 
@@ -39,7 +39,7 @@ static long hold_line_step(__u32 i, struct feed *f)
 
 	if (at >= w->packet.segment.len)
 		return 1;
-	byte = payload_byte(f->skb, w, at);
+	byte = window_byte(f->skb, w, at);
 	if (byte < 0)
 		return 1;
 	weir_hold_reader_line(&w->hold, byte);

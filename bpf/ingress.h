@@ -141,6 +141,14 @@ static __always_inline enum weir_action ingress_meet(struct __sk_buff *skb, stru
 	return ingress_begin(w, c);
 }
 
+/* It is as if the packet had not come. */
+static __always_inline enum weir_action ingress_undo(struct work *w, enum weir_reason why)
+{
+	undo_packet(w);
+	w->why = why;
+	return WEIR_DROP;
+}
+
 /* Reads the segment's bytes and decides its requests. */
 static __always_inline enum weir_action ingress_read(struct __sk_buff *skb, struct work *w, struct weir_conn *c)
 {
@@ -148,12 +156,11 @@ static __always_inline enum weir_action ingress_read(struct __sk_buff *skb, stru
 	enum weir_action action;
 
 	frame_requests(skb, w);
+	if (w->payload.unread)
+		return ingress_undo(w, WEIR_PACKET_SURGERY);
 	/* These bytes end the reading of the connection for good: they have to be those that the server gets. */
-	if (w->request.lost != WEIR_REASON_NONE && !checksum_is_sure(skb, w)) {
-		undo_packet(w);
-		w->why = WEIR_BAD_CHECKSUM;
-		return WEIR_DROP;
-	}
+	if (w->request.lost != WEIR_REASON_NONE && !checksum_is_sure(skb, w))
+		return ingress_undo(w, WEIR_BAD_CHECKSUM);
 	if (w->request.lost != WEIR_REASON_NONE)
 		reject(skb, w);
 	if (w->request.shed)
@@ -338,6 +345,12 @@ static __noinline struct weir_conn *ingress_new(struct __sk_buff *skb, struct wo
 	return c ?: ingress_open(skb, w, verdict);
 }
 
+/* Does the segment bring what the hold may read by lines? */
+static __always_inline bool ingress_goes_to_the_hold(const struct work *w, const struct weir_conn *c)
+{
+	return w->packet.segment.len && (!c || (c->phase != WEIR_PHASE_FOLLOWED && weir_hold_may_be_http(c)));
+}
+
 static __always_inline int ingress_segment(struct __sk_buff *skb, struct work *w, struct weir_conn *c)
 {
 	struct packet *p = &w->packet;
@@ -354,6 +367,8 @@ static __always_inline int ingress_segment(struct __sk_buff *skb, struct work *w
 	}
 	if (!c && (packet_goes_on(skb, HOOK_INGRESS) || packet_is_of_outgoing(skb, HOOK_INGRESS)))
 		return TC_ACT_UNSPEC;
+	if (ingress_goes_to_the_hold(w, c) && !payload_take_whole(skb, w))
+		return ingress_drop(w, WEIR_PACKET_SURGERY);
 	signature_recognise(p);
 	if ((p->segment.flags & WEIR_TCP_URG) && !p->signature && remove_urgent(skb, w))
 		return TC_ACT_SHOT;

@@ -3,7 +3,7 @@
 #ifndef WEIR_BPF_PREAMBLE_H
 #define WEIR_BPF_PREAMBLE_H
 
-#include "window.h"
+#include "payload.h"
 #include "work.h"
 
 #define PREAMBLE_STEPS 128 /* more than the bytes of a preamble that are looked at */

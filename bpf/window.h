@@ -119,28 +119,36 @@ static __always_inline void window_wipe(struct work *w)
 	w->window.length = 0;
 }
 
+/* window_fill(), or what stands in its place for requests (payload.h). */
+typedef bool window_filler(struct __sk_buff *skb, struct work *w, __u32 at);
+
 /* Has the window begin at `at`, which is in it already, unless it has the payload's end. false: it begins there already, and no more fits. */
-static __always_inline bool window_renew(struct __sk_buff *skb, struct work *w, __u32 at)
+static __always_inline bool window_renew(struct __sk_buff *skb, struct work *w, __u32 at, window_filler *fill)
 {
 	if (w->window.at + w->window.length == w->packet.segment.len)
 		return true;
-	return at != w->window.at && window_fill(skb, w, at);
+	return at != w->window.at && fill(skb, w, at);
 }
 
 /* For the reading on from `at`, after so many windows. false: there is nothing more that could be had at once. */
-static __always_inline bool window_goes_on(struct __sk_buff *skb, struct work *w, __u32 at, int windows)
+static __always_inline bool window_goes_on(struct __sk_buff *skb, struct work *w, __u32 at, int windows,
+					   window_filler *fill)
 {
 	if (!window_has(w, at))
-		return window_fill(skb, w, at);
-	return windows ? window_renew(skb, w, at) : true;
+		return fill(skb, w, at);
+	return windows ? window_renew(skb, w, at, fill) : true;
+}
+
+/* The byte at offset `at` of the payload, which the window has. */
+static __always_inline __u8 window_at(const struct work *w, __u32 at)
+{
+	return w->window.bytes[(at - w->window.at) & (WEIR_WINDOW - 1)];
 }
 
 /* The byte at offset `at` of the payload, which is longer; negative: it cannot be had. */
-static __always_inline int payload_byte(struct __sk_buff *skb, struct work *w, __u32 at)
+static __always_inline int window_byte(struct __sk_buff *skb, struct work *w, __u32 at)
 {
-	if (!window_has(w, at) && !window_load(skb, w, at))
-		return -1;
-	return w->window.bytes[(at - w->window.at) & (WEIR_WINDOW - 1)];
+	return window_has(w, at) || window_load(skb, w, at) ? window_at(w, at) : -1;
 }
 
 /* The next eight bytes of payload from offset `at` on, as far as they are in the window; the first one lowest. */

@@ -93,6 +93,12 @@ struct head {
 	__u8 bytes[WEIR_CACHE_ROOM] __attribute__((aligned(8))); /* of a payload that stands apart; then wiped */
 };
 
+/* Of the payload's bytes, for the reading of requests (payload.h). */
+struct payload {
+	__u32 own;    /* the first so many are in memory of the packet's own */
+	__u32 unread; /* some could not be brought there, so they were not read */
+};
+
 /* The packet that is written over the one in hand. */
 struct reply {
 	struct weir_segment segment;
@@ -131,6 +137,7 @@ struct work {
 	struct weir_hold_reader hold;
 	struct event_body event;
 	struct head head;
+	struct payload payload;
 	struct weir_socket socket;
 	struct weir_listen_queue queue;
 	struct entries entry;

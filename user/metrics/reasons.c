@@ -101,7 +101,9 @@ static const struct {
 	{ METRICS_UNANSWERED, "server_closed",
 	  "The server has ended its side of the connection: no answer would fit behind that. The request waits until its limit admits it." },
 	{ METRICS_UNANSWERED, "unacked", "The client or the server has not acknowledged everything that came before." },
-	{ METRICS_UNANSWERED, "packet_surgery", "The kernel did not let weir rewrite the packet into the answer." },
+	{ METRICS_UNANSWERED, "packet_surgery",
+	  "The kernel did not let weir rewrite the packet into the answer, or copy what it was to read. The packet was dropped: TCP sends it "
+	  "again." },
 	{ METRICS_PACKET, "answered", "A 429 was sent and the connection stays open." },
 	{ METRICS_PACKET, "answered_again", "A shed request was retransmitted, and its answer was sent again." },
 	{ METRICS_PACKET, "answered_close", "A 429 or 400 was sent that closes the connection." },

@@ -102,7 +102,7 @@ int look_up(struct __sk_buff *skb)
 
 /* --- a packet's heads, read and nothing else */
 
-static __always_inline struct work *payload_begin(struct __sk_buff *skb, __u32 hook)
+static __always_inline struct work *work_begin(struct __sk_buff *skb, __u32 hook)
 {
 	struct work *w = work_of(hook);
 
@@ -118,7 +118,7 @@ static __always_inline struct work *payload_begin(struct __sk_buff *skb, __u32 h
 /* What reading needs is found, and nothing is read. */
 static __always_inline int find_and_read_nothing(struct __sk_buff *skb, __u32 hook)
 {
-	struct work *w = payload_begin(skb, hook);
+	struct work *w = work_begin(skb, hook);
 	__u32 zero = 0;
 	struct weir_conn *c = bpf_map_lookup_elem(&read_of, &zero);
 
@@ -143,7 +143,7 @@ int read_no_response(struct __sk_buff *skb)
 SEC("tc")
 int read_requests(struct __sk_buff *skb)
 {
-	struct work *w = payload_begin(skb, HOOK_INGRESS);
+	struct work *w = work_begin(skb, HOOK_INGRESS);
 	__u32 zero = 0;
 	struct weir_conn *c = bpf_map_lookup_elem(&read_of, &zero);
 
@@ -159,7 +159,7 @@ int read_requests(struct __sk_buff *skb)
 SEC("tc")
 int read_responses(struct __sk_buff *skb)
 {
-	struct work *w = payload_begin(skb, HOOK_EGRESS);
+	struct work *w = work_begin(skb, HOOK_EGRESS);
 	__u32 zero = 0;
 	struct weir_conn *c = bpf_map_lookup_elem(&read_of, &zero);
 
