@@ -10,6 +10,7 @@
 #include "fragment.h"
 #include "frame.h"
 #include "full.h"
+#include "headers.h"
 #include "outcome.h"
 #include "outgoing.h"
 #include "pace.h"
@@ -224,6 +225,34 @@ static __always_inline bool reset_goes_on(const struct work *w)
 	       !admission_matters(w);
 }
 
+/* A function of its own: the stack of weir_ingress, below which everything else has to fit, is full. */
+static __noinline int ingress_drop(const struct work *w, enum weir_reason why)
+{
+	count(w->server, why);
+	return TC_ACT_SHOT;
+}
+
+/* Does the segment bring what the hold may read? Not where that is decided inside the server (hold_is_inside()). */
+static __always_inline bool hold_may_read(const struct work *w, const struct weir_conn *c)
+{
+	if (!w->packet.segment.len)
+		return false;
+	return !c || (c->phase != WEIR_PHASE_FOLLOWED &&
+		      (!(w->server_flags & WEIR_SERVER_INSIDE) || weir_hold_may_be_http(c)));
+}
+
+/* What the hold reads has to be the packet's own before: there is no helper for that at the socket. false: the packet cannot go on. */
+static __always_inline bool ready_for_hold(struct __sk_buff *skb, struct work *w, const struct weir_conn *c)
+{
+	return !hold_may_read(w, c) || payload_take_whole(skb, w);
+}
+
+/* Does the packet go on with its client's data? Others are answers by now, or probes. */
+static __always_inline bool brings_data(enum weir_action action)
+{
+	return action == WEIR_PASS || action == WEIR_CUT || action == WEIR_LEAVE;
+}
+
 static __noinline int ingress_conn(struct __sk_buff *skb, struct work *w, struct weir_conn *c)
 {
 	enum weir_action action;
@@ -247,6 +276,9 @@ static __noinline int ingress_conn(struct __sk_buff *skb, struct work *w, struct
 	if (action == WEIR_CLOSE)
 		conn_release(c, w->conn_id);
 	verdict = ingress_act(skb, w, action);
+	/* It may have been read up to where nothing is read any more. */
+	if (verdict == TC_ACT_UNSPEC && brings_data(action) && !ready_for_hold(skb, w, c))
+		verdict = ingress_drop(w, WEIR_PACKET_SURGERY);
 	if (verdict == TC_ACT_UNSPEC && action != WEIR_LEAVE)
 		badge_put_on(skb, &w->packet.segment, c);
 	if (verdict == TC_ACT_UNSPEC && action != WEIR_LEAVE && w->view.opaque && (w->server_flags & WEIR_SERVER_PACED))
@@ -255,13 +287,6 @@ static __noinline int ingress_conn(struct __sk_buff *skb, struct work *w, struct
 		c->client_reset = 1;
 	conn_retire(w, c, false, client_resets(skb, w));
 	return verdict;
-}
-
-/* A function of its own: the stack of weir_ingress, below which everything else has to fit, is full. */
-static __noinline int ingress_drop(const struct work *w, enum weir_reason why)
-{
-	count(w->server, why);
-	return TC_ACT_SHOT;
 }
 
 /* What says that limits on connections were asked for it stays: the hold would drop the end of a handshake that bears the other mark. */
@@ -345,12 +370,6 @@ static __noinline struct weir_conn *ingress_new(struct __sk_buff *skb, struct wo
 	return c ?: ingress_open(skb, w, verdict);
 }
 
-/* Does the segment bring what the hold may read by lines? */
-static __always_inline bool ingress_goes_to_the_hold(const struct work *w, const struct weir_conn *c)
-{
-	return w->packet.segment.len && (!c || (c->phase != WEIR_PHASE_FOLLOWED && weir_hold_may_be_http(c)));
-}
-
 static __always_inline int ingress_segment(struct __sk_buff *skb, struct work *w, struct weir_conn *c)
 {
 	struct packet *p = &w->packet;
@@ -367,7 +386,7 @@ static __always_inline int ingress_segment(struct __sk_buff *skb, struct work *w
 	}
 	if (!c && (packet_goes_on(skb, HOOK_INGRESS) || packet_is_of_outgoing(skb, HOOK_INGRESS)))
 		return TC_ACT_UNSPEC;
-	if (ingress_goes_to_the_hold(w, c) && !payload_take_whole(skb, w))
+	if (!ready_for_hold(skb, w, c))
 		return ingress_drop(w, WEIR_PACKET_SURGERY);
 	signature_recognise(p);
 	if ((p->segment.flags & WEIR_TCP_URG) && !p->signature && remove_urgent(skb, w))
@@ -402,6 +421,8 @@ int weir_ingress(struct __sk_buff *skb)
 	/* A packet for another MAC address may be for a macvlan on top. If it is not, it is as if it was lost behind weir. */
 	if (!w || has_own_device(skb) || (skb->pkt_type != PACKET_HOST && skb->pkt_type != PACKET_OTHERHOST))
 		return TC_ACT_UNSPEC;
+	if (!headers_take(skb))
+		return TC_ACT_SHOT;
 	p = &w->packet;
 	p->ifindex = skb->ifindex;
 	if (!packet_parse_ip(skb, p, kind, ETHERNET_BYTES, &end)) {
@@ -419,7 +440,9 @@ int weir_ingress(struct __sk_buff *skb)
 	c = conn_look_up(w);
 	if (WEIR_LIKELY(c) && client_ack_goes_by(skb, w, c, end))
 		return TC_ACT_UNSPEC;
-	return packet_parse_tcp(skb, p, end) ? ingress_segment(skb, w, c) : TC_ACT_UNSPEC;
+	if (!packet_parse_tcp(skb, p, end))
+		return TC_ACT_UNSPEC;
+	return header_is_own(skb, p) ? ingress_segment(skb, w, c) : ingress_drop(w, WEIR_UNREADABLE);
 }
 
 #endif

@@ -6,10 +6,13 @@ them when weir has read them. The server reads what weir has read.
 import re
 import time
 
+import contextlib
+
 import pytest
 
 from lib.pages import Pages, Patient, Turncoat, filled, many, retransmissions
 from lib.process import eventually
+from lib.ring import RingSender
 
 pytestmark = pytest.mark.together
 
@@ -18,7 +21,16 @@ TARGET = re.compile(rb"GET (\S+)")
 PAGE = 4096
 PAYLOAD = 1 << 20
 TIMES = 300
+ROUNDS, TRIES, SOON_S = 100, 200, 0.01
 FEW = 200  # segments of 3 MiB that come again, for whatever reason: a packet of 64 KiB that is lost is 45
+BODY = 40 * 1024
+LAST_READ = {
+    "a body that is not believed": (["--bodies", "unread"], b"POST /body HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % BODY),
+    "an ambiguous head": (["--framing", "pass"], b"GET / HTTP/1.1\nHost: x\n\n"),
+    "CONNECT": ([], b"CONNECT x:1 HTTP/1.1\r\nHost: x:1\r\n\r\n"),
+    "what begins like HTTP2": ([], b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
+    "what begins like TLS": ([], bytes.fromhex("16030140000100004603035b")),
+}
 
 
 @pytest.fixture(params=[("loopback", 4), ("veth", 4), ("veth", 6)], ids=["loopback", "veth", "veth6"])
@@ -125,6 +137,46 @@ def test_switched_protocols(site):
     assert site.status()["records_passed"] == 1
 
 
+@pytest.mark.parametrize("options, head", LAST_READ.values(), ids=LAST_READ)
+def test_rest_of_the_packet_that_is_read_last(site, options, head):
+    """It is read up to where the connection is not read any more. What stands behind that is held."""
+    site.attach("--hold", "drop", *options)
+    shown, hidden = head + b"x" * BODY, head + many(BODY)
+    assert turncoat(site).show(shown, hidden) == shown
+
+
+def record(kind, length):
+    """Of TLS."""
+    return bytes([kind, 3, 3]) + length.to_bytes(2, "big") + b"r" * length
+
+
+def frame(kind, payload=b"", stream=0):
+    """Of HTTP/2."""
+    return len(payload).to_bytes(3, "big") + bytes([kind, 0]) + stream.to_bytes(4, "big") + payload
+
+
+SETTINGS, WINDOW_UPDATE, HEADERS = 4, 8, 1
+HANDSHAKE, APPLICATION = 22, 23
+HELD = {  # how it begins, how the server answers, what is shown, and what for
+    "tls": (record(HANDSHAKE, 200), record(HANDSHAKE, 100), record(HANDSHAKE, 995), record(APPLICATION, 995)),
+    "http2": (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(SETTINGS), frame(SETTINGS), frame(WINDOW_UPDATE, b"\0\0\1\0") * 19,
+              frame(HEADERS, b"\x82\x84\x86\x41", 1) * 19),
+}
+
+
+@pytest.mark.parametrize("kind", HELD)
+def test_held(site, kind):
+    """Its heads say what it costs: a record of a handshake costs nothing, and one of application data is a request."""
+    begin, answer, shown, hidden = HELD[kind]
+    site.attach("--hold", "drop")
+    client = turncoat(site)
+    client.send(begin)
+    client.server.take(len(begin))
+    client.server.answer(what=answer)
+    eventually(lambda: site.unread() == {kind: 1}, "it is held")
+    assert client.show(shown, hidden) == shown
+
+
 def test_open_before_attach(site):
     client = turncoat(site)
     shown = filled("/before", 1000)
@@ -181,3 +233,46 @@ def test_uploads_are_whole(world, place, how):
     assert [asked.body == body for asked in site.server.requests] == [True] * 3
     assert retransmissions(client.socket) <= FEW
     site.check(passed=3, shed=0)
+
+
+def got_by_insisting(client, server, data):
+    """Sends it until the server has it, whose number is another one half of the time."""
+    for _ in range(TRIES):
+        client.show(data)
+        with contextlib.suppress(TimeoutError):
+            return server.take(len(data), SOON_S)
+    return None
+
+
+def test_headers_in_a_ring(world):
+    """
+    Who may send raw frames changes their headers, too: a segment has the number of old bytes, of which nothing is read, or that of
+    new ones, 65,535 apart, so that the checksum is the same. weir takes no new one for an old one.
+    """
+    place = world.place("veth", 4)
+    server = Patient(place, world.port())
+    world.at_end(server.close)
+    site = world.site(place, server)
+    site.attach()
+    for device in ("all", "lo"):
+        world.setting(place.server_ns, f"net.ipv4.conf.{device}.rp_filter", 0)
+    client = RingSender(place, server.port)
+    world.at_end(client.close)
+    client.open()
+    old = filled("/old", 1000, "POST", "Content-Length: 70000\r\n") + b"b" * 70000
+    for at in range(0, len(old), 1000):
+        client.show(old[at:at + 1000])
+        client.next += len(server.take(len(old[at:at + 1000])))
+    server.answer()
+    client.listen()
+    trace = world.trace()
+    with client.flipping():
+        for i in range(ROUNDS):
+            new = filled(f"/new/{i}", 1000)
+            client.flip(client.next, client.next - 0xffff)
+            assert got_by_insisting(client, server, new) == new
+            client.next += len(new)
+            server.answer()
+            client.listen(SOON_S)
+    seen = {told["target"] for told in trace.end()}
+    assert [i for i in range(ROUNDS) if f"/new/{i}" not in seen] == []

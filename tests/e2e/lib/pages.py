@@ -127,11 +127,11 @@ class Patient:
         with place.server_ns.entered():
             self.listener = socket.create_server((place.address, port), family=place.family)
 
-    def take(self, length):
-        """Reads so many bytes, which must have come, and returns them."""
+    def take(self, length, patience_s=PATIENCE_S):
+        """Reads so many bytes, which must come, and returns them."""
         if not self.socket:
             self.socket, _ = self.listener.accept()
-            self.socket.settimeout(PATIENCE_S)
+        self.socket.settimeout(patience_s)
         data = self.socket.recv(length, socket.MSG_WAITALL)
         assert len(data) == length, "the stream ended early"
         self.taken += data
