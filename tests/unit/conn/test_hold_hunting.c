@@ -99,6 +99,23 @@ static void test_hunting_by_lines(void **state)
 	assert_int_equal(s.conn.phase, WEIR_PHASE_HUNTING);
 }
 
+/* While the server's socket still listens, nothing is known to have come to it. */
+static void test_hunting_before_it_is_accepted(void **state)
+{
+	struct hold_scene s;
+
+	(void)state;
+	hold_open(&s, WEIR_PHASE_HUNTING);
+	s.socket = (struct weir_socket){ .listens = 1 };
+	s.conn.bare |= WEIR_BARE_PAID;
+	hold_add_text(&s, "a: b\r\n\r\n" GET);
+	assert_int_equal(hold_offer(&s, 0, 8, true), WEIR_DROP);
+	assert_int_equal(hold_offer(&s, 0, 8, false), WEIR_PASS);
+	assert_int_equal(hold_offer(&s, 8, GET_BYTES, true), WEIR_DROP);
+	assert_int_equal(hold_offer(&s, 8, GET_BYTES, false), WEIR_PASS);
+	hold_check(&s, 2, 2);
+}
+
 /* A connection that is hunted, or is not read for this reason. The server has the first `cut` bytes of its stream. */
 static void open_cut(struct hold_scene *s, const char *text, enum weir_reason why, __u32 cut)
 {
@@ -316,6 +333,7 @@ int main(void)
 		cmocka_unit_test(test_joined),
 		cmocka_unit_test(test_not_joined),
 		cmocka_unit_test(test_hunting_by_lines),
+		cmocka_unit_test(test_hunting_before_it_is_accepted),
 		cmocka_unit_test(test_hunting_cut_at_every_byte),
 		cmocka_unit_test(test_requests_of_one_line),
 		cmocka_unit_test(test_one_line_is_paid_once),

@@ -197,6 +197,58 @@ static void test_heads_in_the_place_of_what_has_paid(void **state)
 	assert_int_equal(arrive(&s, 0, GET BARE, WEIR_PAID_NOTHING + 1), 0);
 }
 
+/* What has come in part before ingress could charge the rest of it pays for all of its requests. */
+static void test_longer_than_what_has_paid(void **state)
+{
+	const __u32 length = sizeof(FIVE) - 1;
+	struct scene s;
+
+	(void)state;
+	open_scene(&s, WEIR_CONNECT);
+	memset(s.stream, 'x', ROOM);
+	assert_int_equal(offer(&s, 0, length - 1, SECOND), WEIR_PASS);
+	assert_int_equal(s.weight, 1);
+	assert_int_equal(arrive(&s, 0, FIVE, WEIR_PAID_NOTHING + 1), 5);
+	assert_int_equal(offer(&s, length - 1, 1, SECOND), WEIR_PASS);
+	assert_int_equal(arrive(&s, 0, FIVE, WEIR_PAID_NOTHING + 1), 4);
+}
+
+/* Short ones are counted at ingress, and not once more at the socket. */
+static void test_short_ones_that_have_paid(void **state)
+{
+	__u32 paid = 0, length = 10;
+	struct scene s;
+
+	(void)state;
+	open_scene(&s, WEIR_UPGRADE);
+	for (__u32 at = 0; at < 100 * length; at += length) {
+		memset(s.stream + at, 'x', length);
+		assert_int_equal(offer(&s, at, length, 0), WEIR_PASS);
+		paid += s.weight;
+		assert_int_equal(arrive(&s, at, "xxxxxxxxxx", WEIR_PAID_NOTHING + s.weight), 0);
+		s.socket.next = START + at + length;
+	}
+	assert_in_range(paid, 1, 50);
+}
+
+/* Of a connection that was not seen, and of a body, only the socket's hook tells what has come: ingress charges nothing, and delays nothing. */
+static void test_left_to_the_socket(void **state)
+{
+	static const enum weir_reason whys[] = { WEIR_UNSEEN, WEIR_ANSWERED_EARLY, WEIR_BODY_SERVED };
+	struct scene s;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(whys) / sizeof(*whys); i++) {
+		open_scene(&s, whys[i]);
+		memcpy(s.stream, FIVE, sizeof(FIVE));
+		assert_int_equal(offer(&s, 0, sizeof(FIVE) - 1, SECOND), WEIR_PASS);
+		assert_int_equal(s.weight, 0);
+		assert_false(waits(&s));
+		assert_int_equal(s.conn.hold.next, START);
+		assert_int_equal(arrive(&s, 0, FIVE, WEIR_PAID_NOTHING), 5);
+	}
+}
+
 static __u32 paid_by(struct scene *s, __u32 at, __u32 length)
 {
 	struct weir_segment g = { .seq = START + at, .len = length, .flags = WEIR_TCP_ACK };
@@ -400,6 +452,25 @@ static void test_out_of_order_records(void **state)
 	assert_int_equal(s.weight, 2);
 }
 
+/* Behind records comes what is none: what the server has not got yet may have been none either, and costs what requests do. */
+static void test_no_records_any_more(void **state)
+{
+	struct scene s;
+	__u32 at;
+
+	(void)state;
+	open_scene(&s, WEIR_TLS);
+	at = add_record(&s, 100) + 105;
+	assert_int_equal(offer(&s, 0, at, 0), WEIR_PASS);
+	memset(s.stream + at, 'x', 100);
+	assert_int_equal(offer(&s, at, 100, SECOND), WEIR_PASS);
+	assert_int_equal(s.weight, 1);
+	assert_true(waits(&s));
+	memcpy(s.stream, FIVE, sizeof(FIVE) - 1);
+	assert_int_equal(offer(&s, 0, at, SECOND), WEIR_PASS);
+	assert_int_equal(s.weight, 5);
+}
+
 /* Another CPU was ahead: nothing has changed. */
 static void test_contended(void **state)
 {
@@ -445,6 +516,9 @@ int main(void)
 		cmocka_unit_test(test_unseen_before_what_waits),
 		cmocka_unit_test(test_in_the_place_of_what_has_paid),
 		cmocka_unit_test(test_heads_in_the_place_of_what_has_paid),
+		cmocka_unit_test(test_longer_than_what_has_paid),
+		cmocka_unit_test(test_short_ones_that_have_paid),
+		cmocka_unit_test(test_left_to_the_socket),
 		cmocka_unit_test(test_most_that_is_paid),
 		cmocka_unit_test(test_what_begins),
 		cmocka_unit_test(test_what_begins_for_one_side),
@@ -454,6 +528,7 @@ int main(void)
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_by_segments),
 		cmocka_unit_test(test_out_of_order_records),
+		cmocka_unit_test(test_no_records_any_more),
 		cmocka_unit_test(test_contended),
 		cmocka_unit_test(test_not_ours),
 	};
