@@ -52,6 +52,31 @@ static void test_ordinary_traffic_asks_nobody(void **state)
 	assert_int_equal(s.asks, 0);
 }
 
+/* Nor does what begins something else, and comes again at once: it was never read, and the hold knows of it. */
+static void test_what_is_not_read_asks_nobody(void **state)
+{
+	static const char *const begins[] = { "\x16\x03\x01\x01\x01hello", PREFACE, "no request\r\n\r\n" };
+	__u32 n = strlen(GET);
+	struct doubt_scene s;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(begins) / sizeof(*begins); i++) {
+		doubt_open(&s);
+		assert_int_equal(doubt_send(&s, 0, begins[i]), WEIR_PASS);
+		assert_int_equal(s.conn.phase, WEIR_PHASE_OPAQUE);
+		assert_int_equal(doubt_send(&s, 0, begins[i]), WEIR_PASS);
+		assert_int_equal(s.asks, 0);
+	}
+	/* A request before it was read. */
+	doubt_open(&s);
+	assert_int_equal(doubt_send(&s, 0, GET "no request\r\n\r\n"), WEIR_PASS);
+	assert_int_equal(s.conn.phase, WEIR_PHASE_OPAQUE);
+	assert_int_equal(doubt_send(&s, n, "no request\r\n\r\n"), WEIR_PASS);
+	assert_int_equal(s.asks, 0);
+	assert_int_equal(doubt_send(&s, 0, GET), WEIR_DROP);
+	assert_int_equal(s.why, WEIR_UNCONFIRMED);
+}
+
 /* One that differs from an ordinary segment by what is given. */
 static void refused(const struct weir_segment *g)
 {
@@ -461,6 +486,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ordinary_traffic_asks_nobody),
+		cmocka_unit_test(test_what_is_not_read_asks_nobody),
 		cmocka_unit_test(test_what_the_server_drops_is_not_read),
 		cmocka_unit_test(test_out_of_reach),
 		cmocka_unit_test(test_renumbered),
