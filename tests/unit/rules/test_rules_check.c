@@ -269,6 +269,26 @@ static void test_calls_that_are_not(void **state)
 	}
 }
 
+/* Who differs in one thing meets one limit, whatever else the rules have in common. */
+static void test_words_of_one_kind_alone(void **state)
+{
+	static const char *const rules[] = {
+		"{\"users\": [\"u%u\"], \"api_groups\": [\"apps\"]}",
+		"{\"api_groups\": [\"a%u\"], \"resources\": [\"pods\"]}",
+		"{\"resources\": [\"r%u\"], \"namespaces\": [\"prod\"]}",
+		"{\"namespaces\": [\"n%u\"], \"paths\": [\"/healthz\"]}",
+		"{\"paths\": [\"/p%u\"], \"sources\": [\"10.0.0.0/8\"]}",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rules); i++) {
+		clear();
+		add_limits(WEIR_NAMED_MAX + 1, rules[i], 0);
+		expect(0, "");
+	}
+	clear();
+}
+
 /* The most limits that one of many requests meets; in_flight: of this kind. */
 static int most_met(unsigned int requests, bool in_flight)
 {
@@ -420,12 +440,19 @@ static void test_hard(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_said),	      cmocka_unit_test(test_in_flight),
-		cmocka_unit_test(test_schemas),	      cmocka_unit_test(test_groups),
-		cmocka_unit_test(test_cluster_scope), cmocka_unit_test(test_sources),
-		cmocka_unit_test(test_safe),	      cmocka_unit_test(test_exact),
-		cmocka_unit_test(test_tenants),	      cmocka_unit_test(test_hard),
-		cmocka_unit_test(test_all_sources),   cmocka_unit_test(test_calls_that_are_not),
+		cmocka_unit_test(test_said),
+		cmocka_unit_test(test_in_flight),
+		cmocka_unit_test(test_schemas),
+		cmocka_unit_test(test_groups),
+		cmocka_unit_test(test_cluster_scope),
+		cmocka_unit_test(test_sources),
+		cmocka_unit_test(test_safe),
+		cmocka_unit_test(test_exact),
+		cmocka_unit_test(test_tenants),
+		cmocka_unit_test(test_hard),
+		cmocka_unit_test(test_all_sources),
+		cmocka_unit_test(test_calls_that_are_not),
+		cmocka_unit_test(test_words_of_one_kind_alone),
 		cmocka_unit_test(test_subresources),
 	};
 
