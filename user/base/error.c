@@ -5,6 +5,23 @@
 #include <stdio.h>
 #include <string.h>
 
+/* As vsnprintf(). What is cut off does not end within a character of UTF-8, for it may become JSON. */
+__attribute__((format(printf, 3, 0))) static void write_whole(char *text, size_t room, const char *format, va_list args)
+{
+	size_t at = room - 1;
+	unsigned char first;
+
+	if (vsnprintf(text, room, format, args) < (int)room)
+		return;
+	while (at && (text[at - 1] & 0xc0) == 0x80)
+		at--;
+	if (!at)
+		return;
+	first = text[at - 1];
+	if (first >= 0xc0 && room - at < (first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2))
+		text[at - 1] = '\0';
+}
+
 void error_write(struct error *err, const char *format, ...)
 {
 	va_list args;
@@ -13,7 +30,7 @@ void error_write(struct error *err, const char *format, ...)
 		return;
 	err->field = err->item = 0;
 	va_start(args, format);
-	vsnprintf(err->text, sizeof(err->text), format, args);
+	write_whole(err->text, sizeof(err->text), format, args);
 	va_end(args);
 }
 
@@ -30,7 +47,7 @@ void error_write_field(struct error *err, const char *field, const char *item, c
 		error_write(err, "%s: ", field);
 	used = strlen(err->text);
 	va_start(args, format);
-	vsnprintf(err->text + used, sizeof(err->text) - used, format, args);
+	write_whole(err->text + used, sizeof(err->text) - used, format, args);
 	va_end(args);
 	if (used + 1 == sizeof(err->text))
 		return; /* there was no room for the names */

@@ -48,9 +48,37 @@ static void names_without_room(void **state)
 	assert_int_equal(err.field, 0);
 }
 
+/* What is too long is cut off between two characters, wherever that is. */
+static void cut_off(void **state)
+{
+	static const char *const characters[] = { "a", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80" };
+	char name[2 * sizeof(((struct error *)0)->text)];
+	struct error err = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(characters) / sizeof(*characters); i++) {
+		size_t size = strlen(characters[i]);
+
+		for (size_t before = 0; before < 5; before++) {
+			memset(name, 'a', before);
+			name[before] = '\0';
+			while (strlen(name) + size < sizeof(name))
+				strcat(name, characters[i]);
+			error_write(&err, "%s", name);
+			assert_int_equal(strlen(err.text),
+					 sizeof(err.text) - 1 - (sizeof(err.text) - 1 - before) % size);
+			error_write_field(&err, "f", NULL, "%s", name);
+			assert_int_equal(strlen(err.text),
+					 sizeof(err.text) - 1 - (sizeof(err.text) - 4 - before) % size);
+			assert_memory_equal(err.text + 3, name, strlen(err.text) - 3);
+		}
+	}
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(fields), cmocka_unit_test(names_without_room) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(fields), cmocka_unit_test(names_without_room),
+					    cmocka_unit_test(cut_off) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
