@@ -93,6 +93,14 @@ char *output_visible(const char *text)
 	return visible;
 }
 
+json_t *output_text_json(const char *text)
+{
+	json_t *json = json_string(text);
+	CLEANUP_FREE char *visible = json ? NULL : output_visible(text);
+
+	return visible ? json_string(visible) : json;
+}
+
 const char *output_colour(enum output_colour colour)
 {
 	static const char *const codes[OUTPUT_COLOURS] = { "\033[0m", "\033[31m", "\033[32m", "\033[33m" };

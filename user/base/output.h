@@ -35,6 +35,8 @@ int output_json_line(FILE *file, json_t *value);
  * terminal's cursor nor break a line. The caller frees it; NULL without memory.
  */
 char *output_visible(const char *text);
+/* As a value of JSON: as it stands, or like that where it is no UTF-8, as names of files need not be. NULL without memory. */
+json_t *output_text_json(const char *text);
 
 /* What sets a colour on standard output; "" where that is no terminal, or NO_COLOR is set (no-color.org). */
 enum output_colour {

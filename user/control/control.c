@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json_text.h"
+#include "base/output.h"
 #include "control/private.h"
 
 void control_client_peer(const struct control_client *client, uid_t *uid, pid_t *pid)
@@ -55,7 +56,7 @@ static void set_patience(struct control_client *client)
 
 json_t *control_error_reply(const char *text)
 {
-	CLEANUP_JSON json_t *value = json_string(text);
+	CLEANUP_JSON json_t *value = output_text_json(text);
 
 	return json_pack("{s:O}", "error", value ? value : json_null());
 }

@@ -35,7 +35,8 @@ struct followed_paths {
 void followed_clear(struct followed *followed);
 struct followed_reading {
 	struct policy policy;
-	json_t *errors;
+	bool good;
+	json_t *errors; /* not good: why not, as far as there is memory */
 };
 /* Reads it, unless it is good and says what it said before: then false, and *out is left as it was. Changes nothing. */
 bool followed_read(const struct followed *followed, struct followed_reading *out);

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/output.h"
 #include "sys/privilege.h"
 
 void followed_clear(struct followed *followed)
@@ -56,7 +57,7 @@ static json_t *text_of(const struct problem *problem)
 {
 	CLEANUP_FREE char *text = problem_text(problem);
 
-	return json_string(text ?: "out of memory");
+	return output_text_json(text ?: "out of memory");
 }
 
 static json_t *errors_of(const struct policy *policy)
@@ -89,10 +90,11 @@ bool followed_read(const struct followed *followed, struct followed_reading *out
 	if (followed->good && policy_is_current(&followed->policy, followed->path))
 		return false;
 	if (policy_read(&reading.policy, followed->path, &err)) {
-		reading.errors = json_pack("[s]", err.text);
+		reading.errors = json_pack("[o]", output_text_json(err.text));
 	} else {
 		policy_check(&reading.policy);
 		reading.errors = errors_of(&reading.policy);
+		reading.good = !reading.policy.problems.errors;
 	}
 	*out = reading;
 	return true;
@@ -102,7 +104,7 @@ void followed_take(struct followed *followed, struct followed_reading *reading)
 {
 	policy_clear(&followed->policy);
 	followed->policy = reading->policy;
-	followed->good = !json_array_size(reading->errors);
+	followed->good = reading->good;
 	if (followed->good) {
 		log_warnings(&followed->policy);
 		json_decref(reading->errors);

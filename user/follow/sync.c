@@ -13,6 +13,7 @@
 #include "apply/plan.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/output.h"
 #include "follow/follow.h"
 #include "policy/objects.h"
 
@@ -106,7 +107,7 @@ static int try(struct agent *agent, const bool *fresh, struct error *err)
 
 static void fail(struct followed *followed, const struct error *err)
 {
-	followed_fail(followed, json_pack("[s]", err->text));
+	followed_fail(followed, json_pack("[o]", output_text_json(err->text)));
 }
 
 /* Until no more of them can be: what one needs, another one may bring. */

@@ -13,6 +13,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/output.h"
 #include "policy/policy.h"
 
 #define STDIN "-"
@@ -100,7 +101,7 @@ static int read_whole(const char *path, bool regular, char **text, size_t *lengt
  * Absolute, with the file's own name as it is: where that is a link, as in a mounted ConfigMap, it is the name that people know.
  * The caller frees it; NULL without memory.
  */
-static char *file_name(const char *path)
+static char *whole_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	CLEANUP_FREE char *directory = NULL, *copy = NULL;
@@ -113,6 +114,15 @@ static char *file_name(const char *path)
 	copy = strdup(path);
 	directory = copy ? realpath(dirname(copy), NULL) : NULL;
 	return directory && asprintf(&name, "%s/%s", directory, slash ? slash + 1 : path) >= 0 ? name : NULL;
+}
+
+/* Objects are JSON, and a file's name need not be UTF-8. */
+static char *file_name(const char *path)
+{
+	CLEANUP_FREE char *whole = whole_name(path);
+	CLEANUP_JSON json_t *name = whole ? output_text_json(whole) : NULL;
+
+	return name ? strdup(json_string_value(name)) : NULL;
 }
 
 int policy_file_text(const char *path, char **text, size_t *length, char **name, struct error *err)

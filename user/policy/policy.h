@@ -11,7 +11,7 @@
 /* Both names stay where they are as long as the policy does. */
 struct policy_file {
 	char *path;   /* as problems name it */
-	char *name;   /* as limits and objects do: absolute, or "stdin" */
+	char *name;   /* as limits and objects do: absolute, or "stdin"; UTF-8 */
 	__u64 digest; /* of what it held, where only regular files are read: such a policy may be looked at again */
 };
 

@@ -77,9 +77,10 @@ json_t *problems_to_json(const struct problems *problems)
 	for (size_t i = 0; i < problems->n; i++) {
 		const struct problem *p = &problems->items[i];
 
-		json_array_append_new(array, json_pack("{s:s, s:i, s:i, s:s, s:s, s:s}", "file", p->file, "line",
-						       p->line, "column", p->column, "path", p->path, "severity",
-						       p->warning ? "warning" : "error", "message", p->text));
+		json_array_append_new(
+			array, json_pack("{s:o, s:i, s:i, s:o, s:s, s:o}", "file", output_text_json(p->file), "line",
+					 p->line, "column", p->column, "path", output_text_json(p->path), "severity",
+					 p->warning ? "warning" : "error", "message", output_text_json(p->text)));
 	}
 	return array;
 }

@@ -165,6 +165,41 @@ static void what_is_wrong_changes_nothing(void **state)
 }
 
 /* What is pointed to is part of it, and may come later. */
+/* The names of files need not be UTF-8: what is wrong with such a one is told, and changes nothing. */
+static void name_that_is_no_text(void **state)
+{
+	struct scene w = begin(*state);
+	char odd[48];
+
+	snprintf(odd, sizeof(odd), "%s/caf\xe9.yaml", w.directory);
+	write_file(w.a, THROTTLE(USER("9")));
+	w.paths[0] = w.directory;
+	w.f->options.policies = w.paths;
+	w.f->options.n_policies = 1;
+	assert_int_equal(follow_open(&w.f->agent, &w.f->err), 0);
+	sync_now(&w, NULL, NULL);
+	assert_int_equal(user_burst(), 9);
+	write_file(odd, "kind: nosuch\n");
+	sync_now(&w, THROTTLE(USER("7")), NULL);
+	assert_error(&w, 0, "caf\\xe9.yaml");
+	assert_int_equal(user_burst(), 9);
+	/* It is read in part only. */
+	unlink(odd);
+	assert_int_equal(symlink("nosuch", odd), 0);
+	sync_now(&w, NULL, NULL);
+	assert_error(&w, 0, "caf\\xe9.yaml");
+	assert_int_equal(user_burst(), 9);
+	/* What is right is in force. */
+	unlink(odd);
+	write_file(odd, LEVEL SCHEMA);
+	sync_now(&w, NULL, NULL);
+	assert_error(&w, 0, NULL);
+	assert_int_equal(user_burst(), 7);
+	assert_int_equal(w.f->agent.state.servers[0]->priorities.n_schemas, 4);
+	unlink(odd);
+	end(&w);
+}
+
 static void pointed_to(void **state)
 {
 	struct scene w = begin(*state);
@@ -253,6 +288,7 @@ int main(void)
 		with_agent(one_name_from_two_files),
 		with_agent(beside_commands),
 		with_agent(what_is_not_followed_goes),
+		with_agent(name_that_is_no_text),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -72,6 +72,21 @@ static void a_fifo(void **state)
 	rmdir(directory);
 }
 
+/* Its name need not be UTF-8. */
+static void name_of_a_file(void **state)
+{
+	static const struct policy_file file = { .path = "caf\xe9.yaml", .name = "/caf.yaml" };
+	CLEANUP_POLICY struct policy policy = { 0 };
+	CLEANUP_JSON json_t *problems = NULL;
+	struct error err = { 0 };
+
+	(void)state;
+	assert_int_equal(policy_read_text(&policy, &file, "kind: nosuch", strlen("kind: nosuch"), &err), 0);
+	problems = problems_to_json(&policy.problems);
+	assert_int_equal(json_array_size(problems), 1);
+	assert_string_equal(json_string_value(json_object_get(json_array_get(problems, 0), "file")), "caf\\xe9.yaml");
+}
+
 /* A comment, and behind it an object: `bytes` in all. */
 static void write_file(const char *path, size_t bytes)
 {
@@ -529,14 +544,23 @@ static void schema_is_the_parser(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_fifo),	    cmocka_unit_test(sizes_of_files),
-		cmocka_unit_test(nothing_wrong),    cmocka_unit_test(every_error_at_once),
-		cmocka_unit_test(late_checks),	    cmocka_unit_test(names_twice),
-		cmocka_unit_test(ports_twice),	    cmocka_unit_test(words),
-		cmocka_unit_test(documents),	    cmocka_unit_test(aliases_of_aliases),
-		cmocka_unit_test(event_rate_limit), cmocka_unit_test(flow_schemas),
-		cmocka_unit_test(flow_problems),    cmocka_unit_test(levels),
-		cmocka_unit_test(leading_zeros),    cmocka_unit_test(schema_is_the_parser),
+		cmocka_unit_test(a_fifo),
+		cmocka_unit_test(name_of_a_file),
+		cmocka_unit_test(sizes_of_files),
+		cmocka_unit_test(nothing_wrong),
+		cmocka_unit_test(every_error_at_once),
+		cmocka_unit_test(late_checks),
+		cmocka_unit_test(names_twice),
+		cmocka_unit_test(ports_twice),
+		cmocka_unit_test(words),
+		cmocka_unit_test(documents),
+		cmocka_unit_test(aliases_of_aliases),
+		cmocka_unit_test(event_rate_limit),
+		cmocka_unit_test(flow_schemas),
+		cmocka_unit_test(flow_problems),
+		cmocka_unit_test(levels),
+		cmocka_unit_test(leading_zeros),
+		cmocka_unit_test(schema_is_the_parser),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
