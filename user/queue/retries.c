@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "base/output.h"
 #include "queue/retries.h"
 
 struct retries {
@@ -41,7 +42,8 @@ void retries_close(struct retries *retries)
 
 static int drop(struct retries *retries, const char *key, const struct error *why)
 {
-	json_t *entry = json_pack("{s:I, s:s}", "tries", (json_int_t)retries->tries, "error", why->text);
+	json_t *entry = json_pack("{s:I, s:o}", "tries", (json_int_t)retries->tries, "error",
+				  output_text_json(why->text));
 	bool same;
 	int ret;
 

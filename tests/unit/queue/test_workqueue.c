@@ -318,6 +318,25 @@ static void test_retry_or_drop(void **state)
 		assert_int_equal(workqueue_length(queue), 0);
 		error_set(&why, 0, "no such map");
 	}
+	/* One that has succeeded meanwhile has all its tries again. */
+	workqueue_add(queue, "server/late");
+	work(queue, "server/late");
+	assert_int_equal(retries_failed(retries, "server/late", &why), RETRIES_AGAIN);
+	comes_after(queue, "server/late", MS);
+	retries_succeeded(retries, "server/late");
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(retries_failed(retries, "server/late", &why), RETRIES_AGAIN);
+		comes_after(queue, "server/late", MS << i);
+	}
+	/* It is cut off within a character, say. */
+	error_set(&why, 0, "no \xc3");
+	assert_int_equal(retries_failed(retries, "server/late", &why), RETRIES_GIVEN_UP);
+	dropped = retries_dropped(retries);
+	entry = json_object_get(dropped, "server/late");
+	assert_string_equal(json_string_value(json_object_get(entry, "error")), "no \\xc3");
+	json_decref(dropped);
+	retries_succeeded(retries, "server/late");
+
 	dropped = retries_dropped(retries);
 	assert_int_equal(json_object_size(dropped), 1);
 	entry = json_object_get(dropped, "server/api");
