@@ -201,6 +201,22 @@ static void saved_in_both_or_in_none(void **state)
 		snprintf(path, sizeof(path), "%s/state.json.new", places[!i]);
 		assert_int_equal(access(path, F_OK), -1);
 	}
+	/* Nor is anything left where the last step fails. */
+	for (size_t i = 0; i < 2; i++) {
+		char path[256], aside[256];
+
+		snprintf(path, sizeof(path), "%s/state.json", places[i]);
+		snprintf(aside, sizeof(aside), "%s/aside", places[i]);
+		assert_int_equal(rename(path, aside), 0);
+		assert_int_equal(mkdir(path, 0700), 0);
+		assert_true(state_save(&after, d->run, NULL) < 0);
+		assert_int_equal(rmdir(path), 0);
+		assert_int_equal(rename(aside, path), 0);
+		for (size_t j = 0; j < 2; j++) {
+			snprintf(path, sizeof(path), "%s/state.json.new", places[j]);
+			assert_int_equal(access(path, F_OK), -1);
+		}
+	}
 	state_clear(&before);
 	state_clear(&after);
 }
