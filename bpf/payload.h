@@ -6,13 +6,16 @@
 #ifndef WEIR_BPF_PAYLOAD_H
 #define WEIR_BPF_PAYLOAD_H
 
+#include "shared_pages.h"
 #include "window.h"
 
+#define PAYLOAD_COPIED 4096 /* at once: more than most heads have */
+
 /*
- * Bytes that are copied at once: more than most heads have. Not all of a large packet: what a receiver has room for is reckoned by memory, and a
- * copy's is not taken from what the packet had before.
+ * So much is copied in any case: the kernel has memory for that, and it costs little. More only where the kernel marks the packet. The mark
+ * alone is not enough: kernels have lost it where they put segments together (GRO).
  */
-#define PAYLOAD_COPIED 4096
+#define PAYLOAD_LITTLE 8192
 
 /* A packet's payload is next. What stands in one piece with the headers, the kernel has written there. */
 static __always_inline void payload_begin(struct __sk_buff *skb, struct work *w)
@@ -23,10 +26,15 @@ static __always_inline void payload_begin(struct __sk_buff *skb, struct work *w)
 	w->payload.unread = 0;
 }
 
-/* Makes the payload's first `end` bytes the packet's own; if they are not, by a copy of the first `copied`, of which there are as many. */
+/*
+ * Makes the payload's first `end` bytes the packet's own, or sees that nobody else can write to them. If need be, it copies the first `copied`,
+ * of which there are as many. false: the kernel has no memory for that.
+ */
 static __always_inline bool payload_take(struct __sk_buff *skb, struct work *w, __u32 end, __u32 copied)
 {
 	if (WEIR_LIKELY(end <= w->payload.own))
+		return true;
+	if (copied > PAYLOAD_LITTLE && !pages_may_be_shared(skb))
 		return true;
 	if (bpf_skb_pull_data(skb, w->packet.payload + copied)) {
 		w->payload.unread = 1;

@@ -138,6 +138,15 @@ struct tcp_request_sock {
 	u32 snt_isn;
 };
 
+struct sk_buff {
+	unsigned int end; /* from head on */
+	unsigned char *head;
+};
+
+struct skb_shared_info {
+	u8 flags;
+};
+
 struct ns_common {
 	unsigned int inum;
 };
