@@ -3,10 +3,9 @@
 A client on the server's own host sends pages that it can still write to, by sendfile(), splice() or MSG_ZEROCOPY, and changes
 them when weir has read them. The server reads what weir has read.
 """
+import contextlib
 import re
 import time
-
-import contextlib
 
 import pytest
 
