@@ -145,14 +145,14 @@ static __always_inline int hold_segment(struct __sk_buff *skb, struct work *w, s
 	return SOCKET_GETS_IT;
 }
 
-static __always_inline int hold_conn(struct __sk_buff *skb, struct work *w, struct weir_conn *c)
+/* As the connection is now. A function of its own: it is called twice. */
+static __noinline int hold_read(struct __sk_buff *skb, struct work *w, struct weir_conn *c, enum weir_reason *why)
 {
 	const struct weir_segment *g = &w->packet.segment;
 	__u32 paid = badge_paid(skb);
-	bool badged = badge_is_on(skb, c), ends = g->flags & (WEIR_TCP_FIN | WEIR_TCP_RST);
-	enum weir_reason way = WEIR_REASON_NONE, why = WEIR_REASON_NONE;
+	bool badged = badge_is_on(skb, c);
+	enum weir_reason way = WEIR_REASON_NONE;
 	enum weir_action action = WEIR_DROP;
-	int verdict = SOCKET_GETS_IT;
 
 	bpf_spin_lock(&c->lock);
 	if (!conn_is_found(w, c))
@@ -163,8 +163,8 @@ static __always_inline int hold_conn(struct __sk_buff *skb, struct work *w, stru
 		c->last_ns = w->now_ns;
 	if (way != WEIR_STRAY && way != WEIR_CONTENDED) {
 		action = badged && weir_pace_is_on(w->server_flags) ?
-				 weir_pace_meet(c, &w->socket, g, paid, &w->hold, &why) :
-				 weir_hold_begin(c, &w->socket, g, weir_hold_knows(c, badged), &w->hold, &why);
+				 weir_pace_meet(c, &w->socket, g, paid, &w->hold, why) :
+				 weir_hold_begin(c, &w->socket, g, weir_hold_knows(c, badged), &w->hold, why);
 	} else if (way == WEIR_CONTENDED && (g->flags & WEIR_TCP_RST)) {
 		action = WEIR_PASS; /* nobody sends it again */
 		way = WEIR_REASON_NONE;
@@ -174,13 +174,28 @@ static __always_inline int hold_conn(struct __sk_buff *skb, struct work *w, stru
 	if (way != WEIR_REASON_NONE)
 		count(w->server, way);
 	if (action == WEIR_FRAME)
-		verdict = hold_segment(skb, w, c, badged, paid, &why);
-	else if (action == WEIR_DROP)
-		verdict = SOCKET_GETS_NOTHING;
+		return hold_segment(skb, w, c, badged, paid, why);
+	return action == WEIR_DROP ? SOCKET_GETS_NOTHING : SOCKET_GETS_IT;
+}
+
+/*
+ * A segment that another CPU has overtaken while it was read is read anew, as what it is by now. TCP would take a drop for a loss, and be
+ * slow from then on, and what comes behind the segment would be ahead of its turn.
+ */
+static __always_inline int hold_conn(struct __sk_buff *skb, struct work *w, struct weir_conn *c)
+{
+	enum weir_reason why = WEIR_REASON_NONE;
+	int verdict = hold_read(skb, w, c, &why);
+
+	if (why == WEIR_CONTENDED) {
+		why = WEIR_REASON_NONE;
+		decision_start(&w->decision);
+		verdict = hold_read(skb, w, c, &why);
+	}
 	if (why != WEIR_REASON_NONE)
 		count(w->server, why);
 	/* Nobody else sees its end. */
-	if (ends && c->opaque_why == WEIR_UNSEEN)
+	if ((w->packet.segment.flags & (WEIR_TCP_FIN | WEIR_TCP_RST)) && c->opaque_why == WEIR_UNSEEN)
 		conn_linger(&w->packet.flow, c, w->conn_id);
 	return verdict;
 }

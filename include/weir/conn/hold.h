@@ -321,6 +321,7 @@ WEIR_INLINE enum weir_action weir_hold_commit(struct weir_conn *c, const struct 
 					      __u64 *held_ns, enum weir_reason *why)
 {
 	struct weir_hold *h = &c->hold;
+	const __u8 bare = c->bare;
 	bool lost;
 
 	if (weir_hold_head_moved(c, r)) {
@@ -341,6 +342,9 @@ WEIR_INLINE enum weir_action weir_hold_commit(struct weir_conn *c, const struct 
 		weir_conn_hunt(c);
 		return WEIR_PASS;
 	}
+	/* What is in its turn, and being read meanwhile, stays in it. */
+	if (r->ahead && c->bare == bare)
+		return WEIR_PASS;
 	h->version++;
 	if (r->ahead || r->arrives)
 		return WEIR_PASS;

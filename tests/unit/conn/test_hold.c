@@ -330,6 +330,83 @@ static void test_contended(void **state)
 	assert_int_equal(s.conn.hold.record.header, 3);
 }
 
+/* A segment of a stream of records, and the one behind it, at once on two CPUs: `first` is in its turn, and the other ahead of its own. */
+struct side_by_side {
+	struct hold_scene scene;
+	struct weir_segment g[2];
+	struct weir_hold_reader first, second;
+	enum weir_reason why;
+};
+
+static void read_side_by_side(struct side_by_side *b)
+{
+	*b = (struct side_by_side){ .g = { hold_segment(0, 105), hold_segment(105, 105) } };
+	hold_open_tls(&b->scene);
+	for (int i = 0; i < 2; i++)
+		hold_add(&b->scene, WEIR_RECORD_DATA, 100);
+	for (int i = 0; i < 2; i++) {
+		struct weir_hold_reader *r = i ? &b->second : &b->first;
+
+		assert_int_equal(weir_hold_begin(&b->scene.conn, &b->scene.socket, &b->g[i], true, r, &b->why),
+				 WEIR_FRAME);
+		hold_read(b->scene.stream, &b->g[i], r);
+	}
+	assert_false(b->first.ahead);
+	assert_true(b->second.ahead);
+}
+
+static enum weir_action commit(struct side_by_side *b, const struct weir_hold_reader *r)
+{
+	return weir_hold_commit(&b->scene.conn, r, 1, &b->scene.held_ns, &b->why);
+}
+
+/* The one behind has been overtaken. Read anew, it is in its turn, and its records are read. */
+static void test_overtaken(void **state)
+{
+	struct side_by_side b;
+
+	(void)state;
+	read_side_by_side(&b);
+	assert_int_equal(commit(&b, &b.first), WEIR_PASS);
+	assert_int_equal(commit(&b, &b.second), WEIR_DROP);
+	assert_int_equal(b.why, WEIR_CONTENDED);
+	assert_int_equal(weir_hold_begin(&b.scene.conn, &b.scene.socket, &b.g[1], true, &b.second, &b.why), WEIR_FRAME);
+	hold_read(b.scene.stream, &b.g[1], &b.second);
+	assert_false(b.second.ahead);
+	assert_true(b.second.by_records);
+	assert_int_equal(commit(&b, &b.second), WEIR_PASS);
+	assert_int_equal(b.scene.conn.hold.next, START + 210);
+}
+
+/* What is ahead has moved nothing: the one in its turn goes on. */
+static void test_passed_ahead(void **state)
+{
+	struct side_by_side b;
+
+	(void)state;
+	read_side_by_side(&b);
+	assert_int_equal(commit(&b, &b.second), WEIR_PASS);
+	assert_int_equal(commit(&b, &b.first), WEIR_PASS);
+	assert_int_equal(b.scene.conn.hold.next, START + 105);
+}
+
+/* What is ahead has paid for the one request without an empty line: what was read meanwhile is read with that in mind. */
+static void test_paid_ahead(void **state)
+{
+	static const char request[] = "GET /\n";
+	struct side_by_side b;
+
+	(void)state;
+	read_side_by_side(&b);
+	for (size_t i = 0; i < sizeof(request) - 1; i++)
+		weir_hold_reader_line(&b.second, request[i]);
+	weir_hold_reader_end(&b.second, &b.g[1]);
+	assert_true(b.second.bare);
+	assert_int_equal(commit(&b, &b.second), WEIR_PASS);
+	assert_int_equal(commit(&b, &b.first), WEIR_DROP);
+	assert_int_equal(b.why, WEIR_CONTENDED);
+}
+
 /* What the socket drops is not followed: the stream may go on with something else in its place. */
 static void test_what_the_socket_drops(void **state)
 {
@@ -410,6 +487,9 @@ int main(void)
 		cmocka_unit_test(test_requests_in_records_of_a_body),
 		cmocka_unit_test(test_unseen_in_the_place_of_what_was_decided),
 		cmocka_unit_test(test_contended),
+		cmocka_unit_test(test_overtaken),
+		cmocka_unit_test(test_passed_ahead),
+		cmocka_unit_test(test_paid_ahead),
 		cmocka_unit_test(test_what_the_socket_drops),
 		cmocka_unit_test(test_not_ours),
 	};
