@@ -119,7 +119,7 @@ static __always_inline int hold_segment(struct __sk_buff *skb, struct work *w, s
 		return withholds(w) ? SOCKET_GETS_NOTHING : SOCKET_GETS_IT;
 	}
 	/* What is decided inside must not be charged here as well, and what only looks like that must be. */
-	if (w->hold.ahead && (w->server_flags & WEIR_SERVER_INSIDE)) {
+	if (w->hold.ahead && w->hold.by_lines && (w->server_flags & WEIR_SERVER_INSIDE)) {
 		*why = WEIR_OUT_OF_ORDER;
 		return SOCKET_GETS_NOTHING;
 	}

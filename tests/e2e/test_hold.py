@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """What cannot be read is dropped while it is over its limit: nothing fails, it slows. (Waiting for it: test_pace.py)"""
+import contextlib
 import json
 import shutil
+import socket
 import ssl
 import threading
 import time
@@ -223,6 +225,80 @@ def test_a_record_ahead_of_its_turn_goes_on(world):
     assert loss.lost() == 1
     assert held.packets("out_of_order") == 0
     assert held.records()[0] >= held.server.served() == 4
+
+
+class Records:
+    """A client of records, to a server that says what it hears, and so is one of TLS. An empty line is in each, where only few may cost a token."""
+
+    HELLO = b"\x16\x03\x03\x00\x04\x01\x00\x00\x00"
+
+    def __init__(self, world, place):
+        self.weir = world.weir
+        port = world.port()
+        world.agent()
+        with place.server_ns.entered(), socket.create_server((place.address, port)) as listener:
+            self.weir("attach", "web", "--port", port, "--netns", place.server_ns.path, "--hold", "drop")
+            world.attached()
+            with place.client_ns.entered():
+                self.socket = socket.create_connection((place.address, port), PATIENCE_S)
+            self.server = listener.accept()[0]
+        for end in self.socket, self.server:
+            end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            world.at_end(end.close)
+        threading.Thread(target=self.serve, daemon=True).start()
+        self.say(self.HELLO)
+
+    def serve(self):
+        with contextlib.suppress(OSError):
+            while heard := self.server.recv(1 << 20):
+                self.server.sendall(heard)
+
+    @staticmethod
+    def record(size):
+        return b"\x17\x03\x03" + size.to_bytes(2, "big") + b"\n" * size
+
+    def hear(self, size):
+        while size:
+            heard = len(self.socket.recv(min(size, 1 << 20)))
+            assert heard
+            size -= heard
+
+    def say(self, records):
+        self.socket.sendall(records)
+        self.hear(len(records))
+
+    def packets(self, what):
+        return self.weir.server("web")["packets"].get(what, 0)
+
+
+def test_tls_is_tls_behind_a_gap(world):
+    """What is in its records is no line of a request, whatever was lost between them."""
+    place = world.veth()
+    client = Records(world, place)
+    record = client.record(1000)
+    client.say(record)
+    client.weir("limit", "set", "total", "--qps", 0.001, "--burst", 20)
+    loss = Loss(place.server_ns)
+    loss.drop("input", DATA_RECORD)
+    for _ in range(4):
+        client.socket.sendall(record)
+    client.hear(4 * len(record))
+    for _ in range(12):
+        client.say(record)
+    assert loss.lost() == 1
+    assert client.packets("held_record") == 0
+
+
+def test_tls_from_two_cpus(world):
+    """A sender and the acknowledgements that it gets put a connection's segments on two CPUs: they cost what their bytes do."""
+    client = Records(world, world.loopback())
+    upload = client.record(1 << 14) * 1024
+    client.weir("limit", "set", "total", "--qps", 0.001, "--burst", len(upload) // 1024 * 2)
+    hears = threading.Thread(target=client.hear, args=[len(upload)])
+    hears.start()
+    client.socket.sendall(upload)
+    hears.join()
+    assert client.packets("held_record") == 0
 
 
 def test_a_server_elsewhere_is_not_ours(world):

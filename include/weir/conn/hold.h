@@ -47,16 +47,26 @@ WEIR_INLINE bool weir_hold_begins_tls(const struct weir_conn *c)
 	return c->hold.by_records && !(c->bare & WEIR_BARE_MIDWAY);
 }
 
+/*
+ * Is it TLS to its end? Its first record has come to the socket, the server has answered in kind, and what was read in its turn were records.
+ * Then nothing else can be in it, also where a gap hides where they begin.
+ */
+WEIR_INLINE bool weir_hold_stays_tls(const struct weir_conn *c)
+{
+	return c->opaque_why == WEIR_TLS &&
+	       (c->bare & (WEIR_BARE_NONE | WEIR_BARE_MIDWAY | WEIR_BARE_UNTOLD)) == WEIR_BARE_NONE;
+}
+
 /* Is it TLS? */
 WEIR_INLINE bool weir_hold_is_tls(const struct weir_conn *c)
 {
-	return weir_hold_begins_tls(c) && !(c->bare & WEIR_BARE_UNTOLD);
+	return (weir_hold_begins_tls(c) && !(c->bare & WEIR_BARE_UNTOLD)) || weir_hold_stays_tls(c);
 }
 
 /*
  * All but what is known to be something else: what is not read here may be read by the server. What is read on the way there may be lost
- * behind, and something else come in its place: TLS is known by its records, as long as there are some, and HTTP/2 once a segment has come
- * by that begins it. Either is known when the server has answered in kind.
+ * behind, and something else come in its place: TLS and HTTP/2 are known once a segment has come by that begins it, and TLS by its records as
+ * long as there are some. Either is known when the server has answered in kind.
  */
 WEIR_INLINE bool weir_hold_may_be_http(const struct weir_conn *c)
 {
@@ -80,7 +90,7 @@ WEIR_INLINE void weir_hold_join(const struct weir_conn *c, const struct weir_soc
 	r->decided = c->hold.decided;
 	if (!k->listens && seq_after(k->next, g->seq))
 		r->news = k->next;
-	weir_hold_seek(r);
+	weir_hold_seek(r, false);
 }
 
 /* May a segment end a head by its FIN? */
@@ -209,7 +219,7 @@ WEIR_INLINE enum weir_action weir_hold_begin_opaque(const struct weir_conn *c, c
 	__u32 end = g->seq + g->len + r->cuts;
 	bool ahead = seq_after(g->seq, h->next);
 	/* What the server has and was never seen here does not come again. */
-	bool in_order = !ahead || !seq_after(g->seq, r->acked);
+	bool in_order = !ahead || !seq_after(g->seq, r->acked), in_step;
 
 	/* What a FIN ends has to be known: that of a segment ahead of its turn is not. */
 	if (!in_order && (r->cuts || (h->by_records && weir_segment_has(g, WEIR_TCP_FIN)))) {
@@ -217,6 +227,9 @@ WEIR_INLINE enum weir_action weir_hold_begin_opaque(const struct weir_conn *c, c
 		return WEIR_DROP;
 	}
 	r->next = r->news = seq_max(from, g->seq);
+	in_step = h->by_records && !ahead;
+	if (!in_step && weir_hold_stays_tls(c))
+		r->by_lines = 0;
 	if (h->by_records && (!in_order || !known)) {
 		r->ahead = r->apart = 1;
 		r->head = 0;
@@ -224,12 +237,12 @@ WEIR_INLINE enum weir_action weir_hold_begin_opaque(const struct weir_conn *c, c
 	}
 	if (c->opaque_why == WEIR_HTTP2 && r->news == h->next && weir_hold_is_first(c, k, g))
 		r->preface = 0;
-	if (h->by_records && !ahead)
+	if (in_step)
 		weir_hold_reader_go_on(c, r);
 	else if (r->crumbs)
 		r->grants = end - r->news <= WEIR_HOLD_GRANTS && (end - r->news) % WEIR_HOLD_GRANT == 0;
 	else if (in_order && weir_hold_may_be_tls(c))
-		weir_hold_seek(r);
+		weir_hold_seek(r, !r->by_lines);
 	return WEIR_FRAME;
 }
 
@@ -349,8 +362,9 @@ WEIR_INLINE enum weir_action weir_hold_commit(struct weir_conn *c, const struct 
 	if (r->ahead || r->arrives)
 		return WEIR_PASS;
 	lost = h->by_records && !r->by_records;
-	if (lost)
-		c->bare &= ~WEIR_BARE_UNTOLD;
+	/* Not where TLS was only sought. */
+	if (lost && r->by_lines)
+		c->bare = (c->bare & ~WEIR_BARE_UNTOLD) | WEIR_BARE_MIDWAY;
 	h->by_records = r->by_records;
 	h->record = r->record;
 	/* Over a record that was none the position has run ahead. What is ahead of a gap does not make the gap old. */

@@ -52,13 +52,14 @@ struct weir_hold_reader {
 	struct weir_record record;
 };
 
-WEIR_INLINE void weir_hold_seek(struct weir_hold_reader *r)
+/* Does the segment begin with a record? is_tls: it may do so or not, but there is nothing else in the stream. */
+WEIR_INLINE void weir_hold_seek(struct weir_hold_reader *r, bool is_tls)
 {
 	__u8 spared = r->record.spared;
 
 	r->by_records = 1;
 	r->seeking = 1;
-	r->midway = 1;
+	r->midway = !is_tls;
 	r->untold = 0;
 	weir_record_start_midway(&r->record);
 	if (spared)

@@ -465,7 +465,7 @@ static void test_seeking_forgives_nothing(void **state)
 	struct weir_hold_reader r = { .record.spared = 5 };
 
 	(void)state;
-	weir_hold_seek(&r);
+	weir_hold_seek(&r, false);
 	assert_int_equal(r.record.spared, 5);
 	assert_true(r.seeking && r.midway && r.by_records);
 }

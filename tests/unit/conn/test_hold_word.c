@@ -63,6 +63,86 @@ static void test_a_handshake_is_free(void **state)
 	}
 }
 
+/* A handshake that the server has answered with one, and a record whose body is empty lines, in which nobody knows where it begins. */
+static void begin_tls(struct hold_scene *s)
+{
+	const __u8 hello = WEIR_RECORD_HANDSHAKE;
+
+	begin(s, WEIR_TLS, "", 0);
+	hold_add(s, WEIR_RECORD_HANDSHAKE, 200);
+	pass(s, 0, 205);
+	assert_int_equal(hold_server_speaks(s, &hello, 1), WEIR_TLS);
+	weir_record_start_midway(&s->conn.hold.record);
+	for (int i = 0; i < 4; i++)
+		hold_add(s, WEIR_RECORD_DATA, 1000);
+	memset(s->stream + 205 + 5, '\n', 1000);
+	memset(s->stream + 205 + 1005 + 5, '\n', 1000);
+}
+
+/* What is ahead of its turn costs what its length does, and the records behind it are followed again: it is TLS for good. */
+static void test_tls_with_a_gap(void **state)
+{
+	struct hold_scene s;
+
+	(void)state;
+	for (__u32 off = 0; off < 2; off++) {
+		begin_tls(&s);
+		assert_int_equal(hold_offer(&s, 205 + 1005, 1005 + off, false), WEIR_PASS);
+		hold_check(&s, 1, 1);
+		pass(&s, 205, 1005);
+		hold_check(&s, 2, 2);
+		/* The server has both. */
+		s.socket.next = s.conn.splice.server_acked = START + 205 + 2010 + off;
+		pass(&s, 205 + 2010 + off, 1005 - off);
+		hold_check(&s, 3, 3);
+		assert_int_equal(s.conn.hold.by_records, !off);
+		assert_true(weir_hold_is_tls(&s.conn));
+		assert_false(weir_hold_may_be_http(&s.conn));
+		/* Lines and a FIN are none of a request, neither where nothing was found nor where a record was. */
+		memset(s.stream + 205 + 3015 + 5, '\n', 1000);
+		assert_int_equal(hold_offer_end(&s, 205 + 3015, 1005, false), WEIR_PASS);
+		hold_check(&s, 4, 4);
+		assert_true(s.conn.hold.by_records);
+		assert_false(s.conn.bare & WEIR_BARE_MIDWAY);
+	}
+}
+
+/* What is behind the end of a record and is none was never TLS, whatever the server has said, and what comes after it is not either. */
+static void test_tls_without_its_records(void **state)
+{
+	struct hold_scene s;
+
+	(void)state;
+	begin_tls(&s);
+	memcpy(s.stream + 205, REQUEST REQUEST, 2 * (sizeof(REQUEST) - 1));
+	pass(&s, 205, 2 * (sizeof(REQUEST) - 1));
+	hold_check(&s, 1, 2);
+	assert_false(weir_hold_is_tls(&s.conn));
+	s.size = 205 + 2 * (sizeof(REQUEST) - 1);
+	hold_add(&s, WEIR_RECORD_DATA, 1000);
+	memset(s.stream + s.size - 1000, '\n', 1000);
+	pass(&s, s.size - 1005, 1005);
+	assert_true(s.conn.hold.by_records);
+	assert_true(s.conn.bare & WEIR_BARE_MIDWAY);
+	assert_true(s.weight > 900);
+}
+
+/* The same before the server has said anything, which is not asked any more. */
+static void test_no_records_before_the_word(void **state)
+{
+	struct hold_scene s;
+
+	(void)state;
+	begin(&s, WEIR_TLS, "", 0);
+	hold_add(&s, WEIR_RECORD_HANDSHAKE, 200);
+	memcpy(s.stream + 205, REQUEST, sizeof(REQUEST) - 1);
+	pass(&s, 0, 205);
+	pass(&s, 205, sizeof(REQUEST) - 1);
+	assert_int_equal(s.conn.bare & (WEIR_BARE_NONE | WEIR_BARE_UNTOLD), WEIR_BARE_NONE);
+	assert_false(weir_hold_is_tls(&s.conn));
+	assert_true(weir_hold_may_be_http(&s.conn));
+}
+
 /* To a server that weir looks into its lines are none. */
 static void test_a_handshake_that_is_decided_inside(void **state)
 {
@@ -207,6 +287,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_handshake_is_free),
+		cmocka_unit_test(test_tls_with_a_gap),
+		cmocka_unit_test(test_tls_without_its_records),
+		cmocka_unit_test(test_no_records_before_the_word),
 		cmocka_unit_test(test_a_handshake_that_is_decided_inside),
 		cmocka_unit_test(test_requests_that_begin_like_tls),
 		cmocka_unit_test(test_bare_requests_that_begin_like_tls),
