@@ -168,6 +168,9 @@ def test_a_header_names_the_namespace(world):
     site = world.site()
     site.attach("--namespace-from", "header=X-Tenant")
     site.limit("namespace", burst=1)
+    explained = site.weir.json("explain", "GET", "/", "--header", "x-tenant:  shop")
+    assert explained["request"]["namespace"] == "shop"    # whom no request has named yet
+    assert [limit["subject"] for limit in explained["limits"]] == ["shop"]
     client = site.client()
     assert [ask(client, "x-tenant:  shop ") for _ in range(2)] == [200, 429]
     assert ask(client, "X-Tenant: other") == 200

@@ -57,10 +57,9 @@ static void name_source(struct explaining *x)
 	x->source_subject = datapath_subject(x->net->dp, WEIR_NAME_ADDRESS, source.address, sizeof(source.address));
 }
 
-/* Whom a header of the request names. */
-static const char *user_of_headers(const struct explaining *x)
+/* What the request's first header of this name says; NULL: it has none. */
+static const char *header_value(const struct explaining *x, const char *header)
 {
-	const char *header = x->server->identity.user_header;
 	size_t length = strlen(header), i;
 	json_t *item;
 
@@ -81,15 +80,21 @@ static char *name_if(const struct explaining *x, enum weir_name_kind kind, const
 	return right ? output_visible(name) : NULL;
 }
 
-/* Of a network: a request's own is in its path, or in a header (request_json()). */
+/* Of a network, or of the header that names it. One that is in the path is found there (request_json()). */
 static void name_namespace(struct explaining *x)
 {
+	const char *header = x->server->tenancy.header;
+	__u64 subject = x->answer.trace.attributes.namespace;
 	char text[256];
 
-	if (!x->answer.trace.attributes.namespace || !x->answer.namespace_name.length)
+	if (!subject)
 		return;
-	datapath_name_text(&x->answer.namespace_name, text, sizeof(text));
-	x->namespace = strdup(text);
+	if (x->answer.namespace_name.length) {
+		datapath_name_text(&x->answer.namespace_name, text, sizeof(text));
+		x->namespace = strdup(text);
+	} else if (*header) {
+		x->namespace = name_if(x, WEIR_NAME_NAMESPACE, header_value(x, header), subject);
+	}
 }
 
 static void name_user(struct explaining *x)
@@ -104,7 +109,8 @@ static void name_user(struct explaining *x)
 		datapath_name_text(&answer->user_name, text, sizeof(text));
 		x->user = strdup(text);
 	} else {
-		x->user = name_if(x, WEIR_NAME_USER, x->request.user ?: user_of_headers(x), subject);
+		x->user = name_if(x, WEIR_NAME_USER,
+				  x->request.user ?: header_value(x, x->server->identity.user_header), subject);
 	}
 }
 
