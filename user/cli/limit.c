@@ -103,9 +103,13 @@ static void set_over(const struct argp_state *state, json_t *limit, const struct
 /* --dry-run or --enforce: the mode is what the option is called. */
 static void set_limit_mode(const struct argp_state *state, json_t *limit, const struct setter *o, char *arg)
 {
-	(void)state;
+	const char *mode = o->option + strlen("--");
+	const char *before = json_string_value(json_object_get(limit, o->member));
+
 	(void)arg;
-	set_text(limit, o, o->option + strlen("--"));
+	if (before && strcmp(before, mode) != 0)
+		cli_refuse(state, "use either --dry-run or --enforce");
+	set_text(limit, o, mode);
 }
 
 static const struct setter setters[] = {

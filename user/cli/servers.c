@@ -36,7 +36,7 @@ static error_t parse_detach(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (named == (json_object_get(arguments, "all") != NULL))
-			cli_refuse(state, "NAME or --all is missing");
+			cli_refuse(state, named ? "use either NAME or --all" : "NAME or --all is missing");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
