@@ -82,9 +82,12 @@ static void print_option(FILE *out, const struct argp_option *option)
 		fprintf(out, "-%c, ", option->key);
 	fprintf(out, "--%s", option->name);
 	if (option->arg) {
-		fputc(' ', out);
+		bool optional = option->flags & OPTION_ARG_OPTIONAL;
+
+		fputs(optional ? "[=" : " ", out);
 		for (const char *at = option->arg; *at; at++)
 			fprintf(out, *at == '|' ? "\\|" : "%c", *at);
+		fputs(optional ? "]" : "", out);
 	}
 	fputs("` | ", out);
 	reference_cell(out, option->doc);

@@ -44,9 +44,11 @@ static void print_option(FILE *out, const struct argp_option *option)
 	print_typed(out, option->name);
 	fputs("\\fR", out);
 	if (option->arg) {
-		fputs(" \\fI", out);
+		bool optional = option->flags & OPTION_ARG_OPTIONAL;
+
+		fputs(optional ? "[=\\fI" : " \\fI", out);
 		print_typed(out, option->arg);
-		fputs("\\fR", out);
+		fputs(optional ? "\\fR]" : "\\fR", out);
 	}
 	fputc('\n', out);
 	print_text(out, option->doc);
