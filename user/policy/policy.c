@@ -154,6 +154,30 @@ static void warn_idle(struct policy *policy, const struct policy_object *throttl
 	}
 }
 
+/* Does every request match? A list without items asks for nothing, nor does false, except that a request be not long-running. */
+static bool matches_all(const struct node *rule)
+{
+	for (size_t i = 0; i < rule->n; i++) {
+		const struct node *member = rule->items[i];
+
+		if (member->n || (member->type == NODE_FLAG &&
+				  (!strcmp(member->text, "true") || !strcmp(member->key, "longRunning"))))
+			return false;
+	}
+	return true;
+}
+
+/* A template whose list has become empty would switch every limit off. */
+static void warn_exempt(struct policy *policy, const struct policy_object *throttle)
+{
+	const struct node *rules = node_find(throttle->node, "spec.exempt");
+
+	for (size_t i = 0; rules && i < rules->n; i++)
+		if (matches_all(rules->items[i]))
+			warn_node(&policy->problems, rules->items[i],
+				  "it asks for nothing, so all requests are exempt, and no limit is for any");
+}
+
 static void note_levels(struct policy *policy, const struct policy_object *throttle, const struct server *server)
 {
 	CLEANUP_JSON json_t *levels = priority_seats_to_json(&server->priorities, server->concurrency,
@@ -269,6 +293,7 @@ static void check_together(struct policy *policy, const struct policy_object *th
 		note_levels(policy, throttle, made);
 	if (made && throttle) {
 		warn_idle(policy, throttle, made);
+		warn_exempt(policy, throttle);
 		warn_inside(policy, throttle, made);
 		check_beside(policy, before, throttle, &made);
 	}

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* What a Throttle may say: a server as `weir attach` has it, and its limits (limit_fields.c). */
+#include <errno.h>
+
 #include "weir/inside/share.h"
 #include "weir/inside/turn.h"
 
@@ -33,6 +35,20 @@ static int check_interface(const struct field *field, const char *text, struct e
 {
 	(void)field;
 	return parse_interface(text, err);
+}
+
+/* A path, or the name of one. */
+static int check_not_empty(const struct field *field, const char *text, struct error *err)
+{
+	(void)field;
+	return *text ? 0 : error_set(err, -EINVAL, "the path is empty");
+}
+
+/* The agent's working directory is another one than that of who wrote the file. */
+static int check_absolute(const struct field *field, const char *text, struct error *err)
+{
+	(void)field;
+	return *text == '/' ? 0 : error_set(err, -EINVAL, "must be an absolute path");
 }
 
 static int check_namespace_from(const struct field *field, const char *text, struct error *err)
@@ -104,9 +120,14 @@ static const struct field spec_fields[] = {
 	  .list = true,
 	  .check = check_listen,
 	  .help = "Where the server listens: ADDR:PORT or *:PORT. With it, apply attaches the server." },
-	TEXT("netns", "Network namespace: a path, or a name below /run/netns."),
-	TEXT("cgroup",
-	     "What cannot be read is held at the sockets of this cgroup2 directory (default: the root). While one of the server's listening sockets was made outside, it is the root, with a warning."),
+	{ .name = "netns",
+	  .type = FIELD_TEXT,
+	  .check = check_not_empty,
+	  .help = "Network namespace: a path, or a name below /run/netns." },
+	{ .name = "cgroup",
+	  .type = FIELD_TEXT,
+	  .check = check_absolute,
+	  .help = "What cannot be read is held at the sockets of this cgroup2 directory (default: the root). While one of the server's listening sockets was made outside, it is the root, with a warning." },
 	{ .name = "interfaces",
 	  .type = FIELD_TEXT,
 	  .list = true,

@@ -180,6 +180,26 @@ static void late_checks(void **state)
 	PROBLEMS(misspelt, "7:5 $.spec.limits[1]: limit \"c\": qps and burst", "8:3 $.spec.dryrun: there is no field");
 }
 
+static void paths(void **state)
+{
+	(void)state;
+	PROBLEMS(THROTTLE "  netns: ''\n  cgroup: ''\n", "5:10 $.spec.netns: the path is empty",
+		 "6:11 $.spec.cgroup: must be an absolute path");
+	PROBLEMS(THROTTLE "  netns: shop\n  cgroup: api.slice\n", "6:11 $.spec.cgroup: must be an absolute path");
+	PROBLEMS(THROTTLE "  netns: /run/netns/shop\n  cgroup: /sys/fs/cgroup\n");
+}
+
+static void all_are_exempt(void **state)
+{
+	(void)state;
+	PROBLEMS(THROTTLE "  exempt:\n  - users: [a]\n  - {users: [], paths: []}\n  - {}\n  - paths: ['/*']\n"
+			  "  - longRunning: false\n  - nonResource: true\n  - nonResource: false\n",
+		 "7:5 $.spec.exempt[1]: warning: it asks for nothing",
+		 "8:5 $.spec.exempt[2]: warning: it asks for nothing",
+		 "12:5 $.spec.exempt[6]: warning: it asks for nothing");
+	PROBLEMS(THROTTLE "  limits:\n  - {name: a, key: user, qps: 1, burst: 1, rules: [{users: []}]}\n");
+}
+
 /* A list's objects have names of their own: the second one of a name is told, and where the first is. */
 static void names_twice(void **state)
 {
@@ -550,6 +570,8 @@ int main(void)
 		cmocka_unit_test(nothing_wrong),
 		cmocka_unit_test(every_error_at_once),
 		cmocka_unit_test(late_checks),
+		cmocka_unit_test(paths),
+		cmocka_unit_test(all_are_exempt),
 		cmocka_unit_test(names_twice),
 		cmocka_unit_test(ports_twice),
 		cmocka_unit_test(words),
