@@ -123,9 +123,12 @@ static void add_limit(const struct suggesting *s, const char *name, const char *
 		return;
 	}
 	fprintf(notes, "# %s: the busiest minute", name);
-	if (*busiest->name)
+	if (*busiest->name && busiest->n == 1)
+		fprintf(notes, " of %s, the only one,", busiest->name);
+	else if (*busiest->name)
 		fprintf(notes, " of %s, one of %zu %s,", busiest->name, busiest->n, of_whom);
-	fprintf(notes, " had %.1f requests a second; the limit is %llu%% above.\n", busiest->peak, s->headroom);
+	fprintf(notes, " had %.1f requests a second; the limit is %llu%% above, rounded up.\n", busiest->peak,
+		s->headroom);
 	json_array_append_new(limits, json_pack("{s:s, s:I, s:I, s:s}", "name", name, "qps", qps, "burst",
 						BURST_S * qps, "mode", "dry-run"));
 }
