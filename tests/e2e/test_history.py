@@ -105,6 +105,7 @@ def test_suggested_limits(world, site, tmp_path):
     path = tmp_path / "suggested.yaml"
     path.write_text(text)
     world.weir("check", "-f", path)
+    assert world.weir("suggest", "-o", "yaml").startswith("apiVersion: v1\nkind: List\n")    # as export has it
     (throttle,) = world.weir.json("suggest", "web", "--headroom", 0)["items"]
     limits = {limit["name"]: limit for limit in throttle["spec"]["limits"]}
     assert set(limits) == {"user", "total", "namespace"} and limits["user"]["burst"] == 7

@@ -189,7 +189,7 @@ static int suggest(const struct suggesting *s, json_t *document)
 		return -ENOMEM;
 	if (!known)
 		return 1;
-	if (cli.format != OUTPUT_JSON)
+	if (cli.format == OUTPUT_TABLE)
 		ret = printf("---\n%s", notes) < 0 ? -EIO : output_yaml(stdout, document);
 	return ret;
 }
@@ -200,7 +200,7 @@ static int suggest_all(const struct suggesting *s, json_t *list)
 	size_t i;
 	int ret = 0;
 
-	if (cli.format != OUTPUT_JSON)
+	if (cli.format == OUTPUT_TABLE)
 		printf("# Suggested by weir from its history: averages of minutes, in which shorter bursts do not show.\n"
 		       "# So each new limit is a dry run: apply this, look at what it would refuse (weir history),\n"
 		       "# and remove its mode to enforce it.\n");
@@ -225,7 +225,7 @@ int cli_suggest(const struct command *command, int argc, char **argv)
 		return cli_fail(&err);
 	}
 	ret = suggest_all(&s, json_object_get(result, "items"));
-	if (!ret && cli.format == OUTPUT_JSON)
-		ret = output_json(stdout, result);
+	if (!ret && cli.format != OUTPUT_TABLE)
+		ret = cli.format == OUTPUT_JSON ? output_json(stdout, result) : output_yaml(stdout, result);
 	return ret > 0 ? ret : cli_printed(ret);
 }
