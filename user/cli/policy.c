@@ -13,7 +13,8 @@
 const struct argp_option cli_apply_options[] = {
 	POLICY_FILE_OPTION,
 	POLICY_SERVER_OPTION,
-	{ "prune", POLICY_KEY_PRUNE, NULL, 0, "delete what was applied before and is not in these files", 0 },
+	{ "prune", POLICY_KEY_PRUNE, NULL, 0,
+	  "delete what was applied before and is not in these files; with --server, of that server alone", 0 },
 	{ 0 },
 };
 
