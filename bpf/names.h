@@ -77,6 +77,16 @@ __noinline int remember_client(__u32 hook, __u32 part)
 	return 0;
 }
 
+/* The subject of the client's address. */
+__noinline int remember_address(__u32 hook, __u64 subject)
+{
+	struct work *w = work_of(hook);
+
+	if (w && !bpf_map_lookup_elem(&names, &subject))
+		name_needs_no_packet(w, WEIR_KEY_SOURCE, subject);
+	return 0;
+}
+
 __noinline int remember_client_of(struct work *w, __u32 n)
 {
 	__u32 key;

@@ -41,6 +41,31 @@ static __always_inline void trace_refusals(const struct work *w, struct weir_tra
 	}
 }
 
+/* Whom it is of, as w->decision has it. */
+static __always_inline void trace_whose(struct __sk_buff *skb, struct work *w, struct weir_trace *t)
+{
+	t->user = w->decision.identity.user;
+	t->groups = w->decision.identity.groups;
+	t->by = w->decision.identity.by;
+	t->attributes.namespace = w->decision.identity.namespace;
+	find_client(w->hook);
+	remember_name(skb, w->hook, WEIR_KEY_USER);
+	if (w->decision.identity.namespace)
+		remember_name(skb, w->hook, WEIR_KEY_NAMESPACE);
+}
+
+/* Nobody has read whom a rejected request is of. What w->decision has is of another one: maybe of somebody else's. */
+static __always_inline void trace_client(struct work *w, struct weir_trace *t)
+{
+	__u8 address[16] __attribute__((aligned(8)));
+
+	find_client(w->hook);
+	client_address(w, address);
+	t->user = weir_subject_of_address(w->settings.seed, WEIR_NAME_ADDRESS, address);
+	t->by = WEIR_IDENTIFIED_BY_NOBODY;
+	remember_address(w->hook, t->user);
+}
+
 /* The request whose head has just been read, and what became of it: enum weir_reason, of the group DECISION. */
 __noinline int trace_note(struct __sk_buff *skb, struct work *w, __u32 decision)
 {
@@ -57,10 +82,6 @@ __noinline int trace_note(struct __sk_buff *skb, struct work *w, __u32 decision)
 	w->tally.n_traced++;
 	__builtin_memset(t, 0, sizeof(*t));
 	weir_trace_request(t, &w->request, &w->decision.attributes, &w->packet.segment);
-	t->user = w->decision.identity.user;
-	t->groups = w->decision.identity.groups;
-	t->by = w->decision.identity.by;
-	t->attributes.namespace = w->decision.identity.namespace;
 	t->time_ns = w->now_ns;
 	t->server = w->server;
 	t->decision = decision;
@@ -70,12 +91,12 @@ __noinline int trace_note(struct __sk_buff *skb, struct work *w, __u32 decision)
 						       w->decision.refused | w->decision.overlooked);
 	t->retry_s = refused ? w->decision.retry_s : 0;
 	t->named = w->decision.slowest;
-	find_client(w->hook);
+	if (decision == WEIR_REJECTED || decision == WEIR_DRY_RUN_REJECTED)
+		trace_client(w, t);
+	else
+		trace_whose(skb, w, t);
 	t->client_port = w->packet.source_port;
 	__builtin_memcpy(t->client, w->whose.peer.address, sizeof(t->client));
-	remember_name(skb, w->hook, WEIR_KEY_USER);
-	if (w->decision.identity.namespace)
-		remember_name(skb, w->hook, WEIR_KEY_NAMESPACE);
 	return 0;
 }
 

@@ -101,6 +101,18 @@ static int send_first(const char *text)
 	return send_at(CLIENT_NEXT, text);
 }
 
+/* Everybody may name users. */
+static void trust_all(void)
+{
+	static const struct datapath_listen listen = { .any = true, .port = SERVER_PORT };
+	static const struct datapath_cidr all = {};
+	struct weir_server server = { .flags = WEIR_SERVER_ACTIVE, .swallow_max = 65536 };
+
+	weir_reading_default(&server.reading);
+	done(datapath_server_set(dp, SLOT, &server, &listen, 1, &all, 1, &error));
+	done(datapath_trace_until(dp, SLOT, UINT64_MAX, &error));
+}
+
 static void assert_line(const struct weir_trace_record *record, const char *line)
 {
 	assert_int_equal(record->trace.line_length, strlen(line));
@@ -271,6 +283,35 @@ static void test_rejected(void **state)
 	assert_line(&records[0], "");
 }
 
+/* What the packet before was about is no part of it: neither its user, nor its namespace. */
+static void test_whose_a_rejected_one_is(void **state)
+{
+	static const char alice[] = "GET /api/v1/namespaces/a/pods HTTP/1.1\r\nX-Remote-User: alice\r\n\r\n";
+	static const char *const wrong[] = { "GET /x HTTP/1.1\r\nHost : x\r\n\r\n",
+					     "GET /x HTTP/1.1\r\nX-Remote-User: bob\r\nHost : x\r\n\r\n", "\n \r\n" };
+	const struct weir_trace *trace = &records[0].trace;
+	struct weir_flow flow;
+	char name[64];
+
+	(void)state;
+	trust_all();
+	packet_flow(false, &flow);
+	for (size_t i = 0; i < 2 * sizeof(wrong) / sizeof(*wrong); i++) {
+		set_flags(i & 1 ? WEIR_SERVER_DRY_RUN : 0);
+		assert_int_equal(send_first(alice), PASS);
+		assert_int_equal(read_records(), 1);
+		assert_true(trace->user == subject(WEIR_NAME_USER, "alice", 5));
+		send_first(wrong[i / 2]);
+		assert_int_equal(read_records(), 1);
+		assert_int_equal(trace->decision, i & 1 ? WEIR_DRY_RUN_REJECTED : WEIR_REJECTED);
+		assert_int_equal(trace->by, WEIR_IDENTIFIED_BY_NOBODY);
+		assert_true(trace->user == subject(WEIR_NAME_ADDRESS, flow.client, 16));
+		assert_true(!trace->attributes.namespace);
+		done(datapath_name(dp, trace->user, name, sizeof(name)));
+		assert_string_equal(name, "127.0.0.9");
+	}
+}
+
 static void test_split_head(void **state)
 {
 	char text[sizeof(list_pods)];
@@ -343,7 +384,7 @@ ATTACHED_TESTS
 		TRACED(test_refused),	 TRACED(test_several_in_a_packet),
 		TRACED(test_waiting),	 TRACED(test_rejected),
 		TRACED(test_split_head), TRACED(test_long_lines),
-		TRACED(test_full_ring),
+		TRACED(test_full_ring),	 TRACED(test_whose_a_rejected_one_is),
 	};
 
 	return cmocka_run_group_tests_name("trace", tests, attached_open, attached_close);
