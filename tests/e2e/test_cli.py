@@ -101,6 +101,7 @@ USAGE = {
     "resume a/b": 'NAME: "a/b" is not a server\'s name',
     "reload a/b": 'NAME: "a/b" is not a server\'s name',
     "dry-run a/b on": 'NAME: "a/b" is not a server\'s name',
+    "events --audit-window 5s": "--audit-window needs --audit-log",
     "trace a/b": 'NAME: "a/b" is not a server\'s name',
     "events a/b": 'NAME: "a/b" is not a server\'s name',
     "top a/b": 'NAME: "a/b" is not a server\'s name',

@@ -77,6 +77,8 @@ static void check_whole(const struct argp_state *state, const struct trace_optio
 {
 	const struct audited_words *audited = &trace->audited;
 
+	if (audited->window_ns && !audited->log)
+		cli_refuse(state, "--audit-window needs --audit-log");
 	if (!audited->log && !audited->recording)
 		return;
 	if (json_object_get(trace->arguments, "follow"))
@@ -316,11 +318,13 @@ static int show_audited(const struct trace_options *trace, struct error *err)
 static int run(const struct requests_view *view, const struct command *command, int argc, char **argv)
 {
 	CLEANUP_JSON json_t *arguments = json_object();
-	struct trace_options trace = { .arguments = arguments, .audited = { .window_ns = AUDIT_WINDOW_NS } };
+	struct trace_options trace = { .arguments = arguments };
 	struct error err;
 	int ret;
 
 	cli_parse(command, parse, &trace, argc, argv);
+	if (!trace.audited.window_ns)
+		trace.audited.window_ns = AUDIT_WINDOW_NS;
 	ret = trace.audited.log || trace.audited.recording ? show_audited(&trace, &err) : follow(view, &trace, &err);
 	return ret ? cli_fail(&err) : 0;
 }
