@@ -61,19 +61,32 @@ static int count_limits(struct replay *replay, __u32 server, const struct record
 	return ret ? error_set(err, ret, "out of memory") : 0;
 }
 
+/* The limit that weir trace names (show/trace.c): the slowest; else the first, where all are in dry runs of their own. */
+static __u32 named_slot(const struct weir_explained *answer)
+{
+	const struct weir_explained_limit *first = NULL;
+
+	for (__u32 n = 0; n < answer->n_limits && n < WEIR_MATCHES_MAX; n++) {
+		const struct weir_explained_limit *e = &answer->limits[n];
+
+		if (!(e->flags & (WEIR_EXPLAINED_DRY_RUN | WEIR_EXPLAINED_REFUSED)))
+			continue;
+		if (e->slot == answer->trace.named)
+			return e->slot;
+		first = first ?: e;
+	}
+	return first ? first->slot : answer->trace.named;
+}
+
 static void say(struct replay *replay, __u32 server, const struct weir_explained *answer, struct replayed *out)
 {
 	bool refuses = answer->trace.decision == WEIR_SHED || answer->trace.decision == WEIR_DRY_RUN_SHED;
-	__u32 slot = answer->trace.named;
 
 	*out = (struct replayed){ .decided = true, .decision = answer->trace.decision };
 	if (!refuses)
 		return;
 	out->retry_s = answer->trace.retry_s;
-	for (__u32 n = 0; n < answer->n_limits && answer->trace.decision == WEIR_DRY_RUN_SHED; n++)
-		if (answer->limits[n].flags & (WEIR_EXPLAINED_DRY_RUN | WEIR_EXPLAINED_REFUSED))
-			slot = answer->limits[n].slot;
-	out->limit = limit_name(replay, server, slot);
+	out->limit = limit_name(replay, server, named_slot(answer));
 }
 
 int replay_count(struct replay *replay, const struct replay_line *line, const struct weir_explained *answer,
