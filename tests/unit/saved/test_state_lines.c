@@ -299,6 +299,27 @@ static void files_that_were_changed(void **state)
 	}
 }
 
+/* The file of one directory is new, that of the other one is as it was, and as large: no line stands behind both. */
+static void after_a_save_that_failed(void **state)
+{
+	struct scene *s = *state;
+	char path[STATE_PATH], aside[STATE_PATH + 8];
+
+	path_in(s->d.run, path);
+	snprintf(aside, sizeof(aside), "%s.aside", path);
+	assert_int_equal(rename(path, aside), 0);
+	assert_int_equal(mkdir(path, 0700), 0);
+	s->state.servers[SLOT]->name[0] = 'b';
+	assert_true(state_save(&s->state, s->d.run, NULL) < 0);
+	assert_int_equal(rmdir(path), 0);
+	assert_int_equal(rename(aside, path), 0);
+	assert_read(s, s->d.lib);
+	assert_int_equal(stat_of(s->d.run).st_size, stat_of(s->d.lib).st_size);
+
+	assert_int_equal(set_rate(s, "new", 9), 0);
+	assert_both(s);
+}
+
 /* As if the disk had room for so many bytes more. */
 static void leave_room(off_t size)
 {
@@ -363,6 +384,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(cut_anywhere, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(bad_lines, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(files_that_were_changed, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(after_a_save_that_failed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(no_room, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(room_for_the_first, set_up, tear_down),
 	};
