@@ -132,6 +132,24 @@ static void check_as_jansson(const struct line_member *member, json_t *object)
 	assert_int_equal(!member->value, !value);
 }
 
+/* The first and the last character of each length. */
+static void test_escaped_characters(void **state)
+{
+	static const char text[] =
+		"{\"user\": \"\\u0001 \\u007f \\u0080 \\u07ff \\u0800 \\uffff \\ud800\\udc00 \\udbff\\udfff\"}";
+	struct line_member user = LINE_MEMBER("user");
+	char *line = copy_of(text, strlen(text));
+	json_t *object = json_loads(text, 0, NULL);
+	struct error err;
+
+	(void)state;
+	assert_non_null(object);
+	assert_int_equal(line_read(line, strlen(text), &user, 1, &err), 0);
+	check_as_jansson(&user, object);
+	json_decref(object);
+	free(line);
+}
+
 /* What jansson reads is read alike. Only of what nobody asks for may be read what it does not: words and numbers that are none. */
 static void test_altered(void **state)
 {
@@ -165,10 +183,8 @@ static void test_altered(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_is_read),
-		cmocka_unit_test(test_members),
-		cmocka_unit_test(test_cut),
-		cmocka_unit_test(test_altered),
+		cmocka_unit_test(test_what_is_read),	   cmocka_unit_test(test_members), cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_escaped_characters), cmocka_unit_test(test_altered),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
