@@ -202,6 +202,16 @@ def test_hostile_options_are_shown_harmlessly(weir, words, shown):
     assert said.isprintable() and said.endswith(shown)
 
 
+def test_hostile_names_of_files_are_shown_harmlessly(weir, tmp_path):
+    """Whoever writes to a directory of policies has chosen them."""
+    (tmp_path / "a\x1b[31m.yaml").write_text("kind: nosuch\n")
+    for command in ("check", "apply"):
+        said = weir.refused(command, "-f", tmp_path)
+        assert said.isprintable() and r"/a\x1b[31m.yaml:1:1: " in said
+    said = weir.refused("help", "--reference", "\x1b[31m", status=2)
+    assert said.isprintable() and r'"\x1b[31m"' in said
+
+
 @pytest.mark.parametrize("words", ["status", "metrics", "limit list", "limit set user --qps 1 --burst 1", "pause",
                                    "max-in-flight --mutating 2k",
                                    "limit delete user", "resume", "detach --all", "attach web --port 80"])

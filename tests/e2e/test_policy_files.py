@@ -325,6 +325,19 @@ def test_a_new_server(files, site):
     assert site.client("alice").drive(2) == [200, 429]
 
 
+def test_a_hostile_name(files, tmp_path):
+    """No control character of it reaches the terminal of whoever asks for the status."""
+    directory = tmp_path / "a\x1b[31m"
+    directory.mkdir()
+    (directory / "b\x1b[32m.yaml").write_text("kind: nosuch\n")
+    files.follow(directory)
+    eventually(lambda: "policy " in files.weir("status"), "the status says that it is wrong")
+    for words in ((), ("--wide",)):
+        text = files.weir("status", *words)
+        assert rf"policy {tmp_path}/a\x1b[31m: " in text and rf"a\x1b[31m/b\x1b[32m.yaml:1:1: " in text
+        assert all(line.isprintable() for line in text.splitlines())
+
+
 def test_usage(world, tmp_path):
     for path, said in (("policy.d", "absolute path"), ("-", "absolute path"), ("", "absolute path")):
         assert said in world.weir.refused("agent", "--policy", path, status=2)

@@ -129,17 +129,21 @@ static void set_id(const struct join *join, json_t *request, struct summary *sum
 /* On stderr, as what trace has lost is. */
 static void say_summary(const struct audited_words *words, const struct join *join, const struct summary *summary)
 {
-	if (summary->inside)
-		fprintf(stderr, "weir: %zu of %zu refusal%s inside a server %s an ID in %s\n", summary->found,
+	if (summary->inside) {
+		cli_say(stderr, "weir: %zu of %zu refusal%s inside a server %s an ID in %s", summary->found,
 			summary->inside, summary->inside == 1 ? "" : "s", summary->found == 1 ? "has" : "have",
 			words->log);
+		fputc('\n', stderr);
+	}
 	if (summary->unsure)
 		fprintf(stderr,
 			"weir: %zu of these fit%s several entries (FITS): the one that was answered first is shown\n",
 			summary->unsure, summary->unsure == 1 ? "s" : "");
-	if (join->bad_lines)
-		fprintf(stderr, "weir: %s: %llu line%s passed over: no event of an audit log\n", words->log,
+	if (join->bad_lines) {
+		cli_say(stderr, "weir: %s: %llu line%s passed over: no event of an audit log", words->log,
 			join->bad_lines, join->bad_lines == 1 ? "" : "s");
+		fputc('\n', stderr);
+	}
 }
 
 /* --- both */

@@ -278,6 +278,21 @@ void cli_warn(json_t *result, const char *about)
 	}
 }
 
+void cli_say(FILE *out, const char *format, ...)
+{
+	CLEANUP_FREE char *text = NULL, *visible = NULL;
+	va_list words;
+	int ret;
+
+	va_start(words, format);
+	ret = vasprintf(&text, format, words);
+	va_end(words);
+	if (ret < 0)
+		text = NULL;
+	visible = text ? output_visible(text) : NULL;
+	fputs(visible ?: "out of memory", out);
+}
+
 int cli_fail(const struct error *err)
 {
 	CLEANUP_FREE char *visible = output_visible(err->text);

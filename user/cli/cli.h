@@ -115,6 +115,9 @@ void cli_print_refuses_not(json_t *result);
 /* A line of its own: what `auto` has chosen, if the result says it. */
 void cli_print_inside(json_t *result);
 
+/* Prints a text with names that others have chosen, of files and devices say, as a table's cell is printed: made visible (output.h). */
+void cli_say(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /* Prints "weir: ..." on stderr; returns 1. */
 int cli_fail(const struct error *err);
 

@@ -160,7 +160,7 @@ int reference_print(const char *page)
 		pages[i].print(stdout);
 		return cli_printed(0);
 	}
-	fprintf(stderr, "weir help: there is no reference page \"%s\": commands, policy, metrics, reasons, man\n",
-		page);
+	cli_say(stderr, "weir help: there is no reference page \"%s\": commands, policy, metrics, reasons, man", page);
+	fputc('\n', stderr);
 	return CLI_USAGE;
 }

@@ -139,13 +139,14 @@ static error_t parse_dry_run(int key, char *arg, struct argp_state *state)
 /* What ends it. */
 static void print_still_dry(json_t *result, const char *limit)
 {
-	CLEANUP_FREE char *file = output_visible(cli_text(json_object_get(result, "files"), limit));
+	const char *file = cli_text(json_object_get(result, "files"), limit);
 
 	printf("limit %s is still in a dry run of its own: ", limit);
-	if (file && *file)
-		printf("remove its mode in %s\n", file);
+	if (*file)
+		cli_say(stdout, "remove its mode in %s", file);
 	else
-		printf("weir limit set %s --enforce --server %s\n", limit, cli_text(result, "server"));
+		printf("weir limit set %s --enforce --server %s", limit, cli_text(result, "server"));
+	putchar('\n');
 }
 
 /* As paused_or_resumed() */

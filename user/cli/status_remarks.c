@@ -30,12 +30,12 @@ static void remark(json_t *remarks, const char *who, bool bad, char *text)
 	free(text);
 }
 
-/* Of text that others have written, what is printed of it. NULL: there is none. */
-static char *said(json_t *object, const char *key)
+/* NULL: nothing is said. */
+static const char *said(json_t *object, const char *key)
 {
 	const char *text = cli_text(object, key);
 
-	return *text ? output_visible(text) : NULL;
+	return *text ? text : NULL;
 }
 
 __attribute__((format(printf, 1, 2))) static char *text_of(const char *format, ...)
@@ -53,8 +53,8 @@ __attribute__((format(printf, 1, 2))) static char *text_of(const char *format, .
 /* Nothing for what is as it should be: what cannot be read waits, or is dropped because that was asked for. */
 static void add_hold(json_t *remarks, const char *server, json_t *hold)
 {
-	CLEANUP_FREE char *not_held = said(hold, "why"), *no_pace = said(hold, "no_pace");
-	CLEANUP_FREE char *elsewhere = said(hold, "elsewhere");
+	const char *not_held = said(hold, "why"), *no_pace = said(hold, "no_pace");
+	const char *elsewhere = said(hold, "elsewhere");
 	const char *what = json_is_false(json_object_get(hold, "tls")) ? "HTTP/1 without TLS that cannot be read" :
 									 "TLS and other unreadable traffic";
 
@@ -79,7 +79,7 @@ static void add_unseen(json_t *remarks, const char *server, json_t *inside)
 	size_t i;
 
 	json_array_foreach (json_object_get(inside, "processes"), i, process) {
-		CLEANUP_FREE char *why = said(process, "why"), *command = said(process, "command");
+		const char *why = said(process, "why"), *command = said(process, "command");
 
 		if (why)
 			remark(remarks, server, true,
@@ -114,7 +114,7 @@ static const char *what_passes(const char *lane, bool chosen)
 /* matters: what was not chosen, too. */
 static void add_inside(json_t *remarks, const char *server, json_t *inside, bool matters)
 {
-	CLEANUP_FREE char *why = said(inside, "why"), *text = said(inside, "text"), *slow = said(inside, "why_slow");
+	const char *why = said(inside, "why"), *text = said(inside, "text"), *slow = said(inside, "why_slow");
 	bool chosen = !strcmp(cli_text(inside, "asked"), "auto");
 	const char *over = what_passes(cli_text(inside, "lane"), chosen);
 
@@ -141,7 +141,7 @@ static void add_syn_cookies(json_t *remarks, json_t *server)
 	if (strcmp(cli_text(server, "syn_cookies"), "xdp") != 0)
 		return;
 	json_array_foreach (json_object_get(server, "links"), i, link) {
-		CLEANUP_FREE char *why = said(link, "no_syn_cookies");
+		const char *why = said(link, "no_syn_cookies");
 
 		if (why && json_is_true(json_object_get(link, "attached")) && strcmp(cli_text(link, "name"), "lo") != 0)
 			remark(remarks, cli_text(server, "name"), false,
@@ -209,12 +209,13 @@ static void add_bodies(json_t *remarks, json_t *server)
 static void add_server(json_t *remarks, json_t *server, bool in_full)
 {
 	static const char *const warnings[] = { "warning", "nobody_listens", "takes_udp", "other_weir" };
-	const char *name = cli_text(server, "name");
+	const char *name = cli_text(server, "name"), *problem = said(server, "problem");
 	json_t *loopback = json_object_get(server, "loopback");
 
-	remark(remarks, name, true, said(server, "problem"));
+	if (problem)
+		remark(remarks, name, true, text_of("%s", problem));
 	for (size_t i = 0; i < sizeof(warnings) / sizeof(*warnings); i++) {
-		CLEANUP_FREE char *warning = said(server, warnings[i]);
+		const char *warning = said(server, warnings[i]);
 
 		if (warning)
 			remark(remarks, name, false, text_of("warning: %s", warning));
@@ -236,7 +237,7 @@ static void add_given_up(json_t *remarks, json_t *reconcile)
 	json_t *entry;
 
 	json_object_foreach (json_object_get(reconcile, "given_up"), key, entry) {
-		CLEANUP_FREE char *why = said(entry, "error");
+		const char *why = said(entry, "error");
 
 		remark(remarks, key, true,
 		       text_of("given up after %lld tries until the next resync (every %lld s): %s",
@@ -248,7 +249,7 @@ static void add_given_up(json_t *remarks, json_t *reconcile)
 static void add_policy(json_t *remarks, json_t *policy)
 {
 	json_t *errors = json_object_get(policy, "errors");
-	CLEANUP_FREE char *first = output_visible(json_string_value(json_array_get(errors, 0)) ?: "");
+	const char *first = json_string_value(json_array_get(errors, 0));
 	CLEANUP_FREE char *who = text_of("policy %s", cli_text(policy, "path")), *more = NULL;
 	bool never = json_is_null(json_object_get(policy, "last_success"));
 	size_t n = json_array_size(errors);
@@ -264,7 +265,7 @@ static void add_policy(json_t *remarks, json_t *policy)
 
 static void add_sockmap(json_t *remarks, json_t *agent)
 {
-	CLEANUP_FREE char *warning = said(agent, "sockmap");
+	const char *warning = said(agent, "sockmap");
 
 	if (warning)
 		remark(remarks, "all servers", false, text_of("warning: %s", warning));
@@ -304,7 +305,7 @@ static void print_who(json_t *who)
 	size_t i;
 
 	json_array_foreach (who, i, name)
-		printf("%s%s", i ? ", " : "", json_string_value(name));
+		cli_say(stdout, "%s%s", i ? ", " : "", json_string_value(name));
 }
 
 void status_print_remarks(json_t *remarks)
@@ -317,7 +318,8 @@ void status_print_remarks(json_t *remarks)
 
 		printf("%s%s", i ? "" : "\n", output_colour(colour));
 		print_who(json_object_get(item, "who"));
-		printf(": %s%s\n", cli_text(item, "text"), output_colour(OUTPUT_PLAIN));
+		cli_say(stdout, ": %s", cli_text(item, "text"));
+		printf("%s\n", output_colour(OUTPUT_PLAIN));
 	}
 }
 

@@ -44,7 +44,7 @@ static void draw_text(unsigned int columns, const char *style, const char *forma
 	__attribute__((format(printf, 3, 4)));
 static void draw_text(unsigned int columns, const char *style, const char *format, ...)
 {
-	CLEANUP_FREE char *text = NULL;
+	CLEANUP_FREE char *text = NULL, *visible = NULL;
 	va_list args;
 	int length;
 
@@ -53,8 +53,9 @@ static void draw_text(unsigned int columns, const char *style, const char *forma
 	va_end(args);
 	if (length < 0)
 		text = NULL;
-	else
-		draw_line(text, length, columns, style);
+	visible = text ? output_visible(text) : NULL;
+	if (visible)
+		draw_line(visible, strlen(visible), columns, style);
 }
 
 #define LATE_S 2

@@ -56,7 +56,7 @@ static int print_uninstalled(json_t *result)
 	json_array_foreach (namespaces, i, place) {
 		long long reset = cli_number(place, "reset");
 
-		printf("%s is removed", cli_text(place, "pins"));
+		cli_say(stdout, "%s is removed", cli_text(place, "pins"));
 		if (reset)
 			printf(", %lld connection%s reset", reset, reset == 1 ? " was" : "s were");
 		if (!json_is_true(json_object_get(place, "entered")))

@@ -48,15 +48,17 @@ void problems_sort(struct problems *problems)
 
 char *problem_text(const struct problem *p)
 {
-	CLEANUP_FREE char *visible = output_visible(p->text);
-	char place[32] = "", *text;
+	CLEANUP_FREE char *text = NULL;
+	char place[32] = "";
 
 	if (p->line)
 		snprintf(place, sizeof(place), ":%u:%u", p->line, p->column);
-	return asprintf(&text, "%s%s: %s%s%s%s", p->file, place, p->warning ? "warning: " : "", p->path,
-			*p->path ? ": " : "", visible ?: "") < 0 ?
-		       NULL :
-		       text;
+	if (asprintf(&text, "%s%s: %s%s%s%s", p->file, place, p->warning ? "warning: " : "", p->path,
+		     *p->path ? ": " : "", p->text) < 0) {
+		text = NULL;
+		return NULL;
+	}
+	return output_visible(text);
 }
 
 void problems_print(const struct problems *problems, FILE *out)

@@ -87,6 +87,23 @@ static void name_of_a_file(void **state)
 	assert_string_equal(json_string_value(json_object_get(json_array_get(problems, 0), "file")), "caf\\xe9.yaml");
 }
 
+/* Whoever has chosen it does not write to the terminal of those who check it. */
+static void hostile_name_of_a_file(void **state)
+{
+	static const struct policy_file file = { .path = "a\x1b[31m.yaml", .name = "/a.yaml" };
+	CLEANUP_POLICY struct policy policy = { 0 };
+	CLEANUP_FREE char *text = NULL;
+	struct error err = { 0 };
+	size_t length;
+	FILE *out = open_memstream(&text, &length);
+
+	(void)state;
+	assert_int_equal(policy_read_text(&policy, &file, "kind: nosuch", strlen("kind: nosuch"), &err), 0);
+	problems_print(&policy.problems, out);
+	fclose(out);
+	assert_string_equal(text, "a\\x1b[31m.yaml:1:1: $: apiVersion is missing\n");
+}
+
 /* A comment, and behind it an object: `bytes` in all. */
 static void write_file(const char *path, size_t bytes)
 {
@@ -566,6 +583,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_fifo),
 		cmocka_unit_test(name_of_a_file),
+		cmocka_unit_test(hostile_name_of_a_file),
 		cmocka_unit_test(sizes_of_files),
 		cmocka_unit_test(nothing_wrong),
 		cmocka_unit_test(every_error_at_once),
