@@ -14,7 +14,7 @@
 #include "cli/slow.h"
 #include "control/control.h"
 #include "model/parse.h"
-#include "saved/lock.h"
+#include "saved/owner.h"
 
 struct cli cli;
 

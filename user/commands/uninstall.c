@@ -17,6 +17,7 @@
 #include "history/files.h"
 #include "metrics/metrics.h"
 #include "saved/lock.h"
+#include "saved/owner.h"
 #include "sys/netns_find.h"
 
 #define AGENT_ENDS_S 30
@@ -293,7 +294,7 @@ static void state_remove(const char *directory, json_t *warnings)
 /* The lock goes last, while it is held. Directories that hold anything else stay. */
 static void files_remove(const char *directory, json_t *warnings)
 {
-	static const char *const names[] = { "state.json.new", "weir.sock", "owner", "lock" };
+	static const char *const names[] = { "state.json.new", "weir.sock", OWNER_FILE, OWNER_FILE ".new", "lock" };
 	char path[PATH_MAX];
 
 	state_remove(directory, warnings);

@@ -27,6 +27,7 @@
 #include "follow/follow.h"
 #include "metrics/http.h"
 #include "saved/lock.h"
+#include "saved/owner.h"
 #include "sys/notify.h"
 #include "sys/pins.h"
 #include "sys/privilege.h"

@@ -8,19 +8,14 @@
 #include "base/cleanup.h"
 #include "base/regular.h"
 #include "policy/policy.h"
+#include "saved/fresh.h"
 #include "saved/lines.h"
 #include "saved/saved.h"
 #include "saved/text.h"
 #include "sys/boot_id.h"
 
 #define STATE_VERSION 2
-
-static int file_path(const char *state_dir, const char *name, char path[static PATH_MAX], struct error *err)
-{
-	if (snprintf(path, PATH_MAX, "%s/%s", state_dir, name) >= PATH_MAX)
-		return error_set(err, -ENAMETOOLONG, "the path of %s/%s is too long", state_dir, name);
-	return 0;
-}
+#define STATE_FILE "state.json"
 
 /* One of the files: all that is there, or what outlives the machine's restart. */
 typedef struct server *which_server(struct server *server, struct server **made);
@@ -74,63 +69,9 @@ static int state_to_text(const struct state *state, which_server *which, struct 
 	return ret ? error_set(err, ret, "cannot save the state: out of memory") : 0;
 }
 
-static int write_whole(const char *path, const char *text, size_t length, struct error *err)
+static int write_fresh(const struct text *text, const char *directory, struct error *err)
 {
-	CLEANUP_CLOSE int fd = regular_write(path, O_TRUNC);
-	size_t written = 0;
-
-	if (fd < 0)
-		return error_set(err, fd, "cannot write %s: %s", path, strerror(-fd));
-	while (written < length) {
-		ssize_t n = write(fd, text + written, length - written);
-
-		if (n < 0)
-			return error_set(err, -errno, "cannot write %s: %s", path, strerror(errno));
-		written += n;
-	}
-	return fsync(fd) ? error_set(err, -errno, "cannot write %s: %s", path, strerror(errno)) : 0;
-}
-
-/* A rename is on disk when its directory is. */
-static int sync_dir(const char *path, struct error *err)
-{
-	CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	if (fd < 0 || fsync(fd))
-		return error_set(err, -errno, "cannot sync %s: %s", path, strerror(errno));
-	return 0;
-}
-
-static int fresh_path(const char *state_dir, char path[static PATH_MAX], struct error *err)
-{
-	return file_path(state_dir, "state.json.new", path, err);
-}
-
-/* Beside the file, whose place it does not take yet. */
-static int write_fresh(const struct text *text, const char *state_dir, struct error *err)
-{
-	char path[PATH_MAX];
-	int ret = fresh_path(state_dir, path, err);
-
-	return ret ?: write_whole(path, text->bytes, text->used, err);
-}
-
-static void drop_fresh(const char *state_dir)
-{
-	char path[PATH_MAX];
-
-	if (!fresh_path(state_dir, path, NULL))
-		unlink(path);
-}
-
-static int put_in_place(const char *state_dir, struct error *err)
-{
-	char path[PATH_MAX], fresh[PATH_MAX];
-	int ret = file_path(state_dir, "state.json", path, err) ?: fresh_path(state_dir, fresh, err);
-
-	if (!ret && rename(fresh, path))
-		ret = error_set(err, -errno, "cannot replace %s: %s", path, strerror(errno));
-	return ret ?: sync_dir(state_dir, err);
+	return fresh_write(directory, STATE_FILE, text->bytes, text->used, err);
 }
 
 /* *size: of each file; 0: they do not say the same. */
@@ -157,12 +98,12 @@ int state_save(struct state *state, const char *state_dir, struct error *err)
 	int ret = write_both(state, state_dir, &size, err);
 
 	if (!ret && state->persist_dir)
-		ret = put_in_place(state->persist_dir, err);
-	ret = ret ?: put_in_place(state_dir, err);
+		ret = fresh_place(state->persist_dir, STATE_FILE, err);
+	ret = ret ?: fresh_place(state_dir, STATE_FILE, err);
 	if (ret) {
-		drop_fresh(state_dir);
+		fresh_drop(state_dir, STATE_FILE);
 		if (state->persist_dir)
-			drop_fresh(state->persist_dir);
+			fresh_drop(state->persist_dir, STATE_FILE);
 		state->saved.size = 0;
 		return ret;
 	}
@@ -264,10 +205,10 @@ static int read_json(const char *state_dir, json_t **json, bool *lines, struct e
 	char path[PATH_MAX];
 	struct error detail;
 	json_error_t why;
-	int ret = file_path(state_dir, "state.json", path, err);
+	int ret;
 
-	if (ret)
-		return ret;
+	if (snprintf(path, sizeof(path), "%s/" STATE_FILE, state_dir) >= PATH_MAX)
+		return error_set(err, -ENAMETOOLONG, "the path of %s/" STATE_FILE " is too long", state_dir);
 	ret = regular_read(path, &file, &detail);
 	if (ret == -ENOENT)
 		return 0;
@@ -291,7 +232,7 @@ static int load_json(struct state *state, json_t *json, bool lines, const char *
 
 	if (ret) {
 		state_clear(&loaded);
-		error_set(&what, 0, "%s/state.json: %s", state_dir, detail.text);
+		error_set(&what, 0, "%s/" STATE_FILE ": %s", state_dir, detail.text);
 		return cannot_read(ret, &what, err);
 	}
 	*state = loaded;
@@ -325,9 +266,9 @@ int state_begin(struct state *state, const char *state_dir, const char *persist_
 	int ret = read_json(state_dir, &current, &lines, err);
 
 	/* Of an agent that was killed while it saved. */
-	drop_fresh(state_dir);
+	fresh_drop(state_dir, STATE_FILE);
 	if (persist_dir)
-		drop_fresh(persist_dir);
+		fresh_drop(persist_dir, STATE_FILE);
 	if (!ret && current && is_of_this_boot(current)) {
 		origin = STATE_CURRENT;
 		ret = load_json(state, current, lines, state_dir, err);

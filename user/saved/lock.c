@@ -5,14 +5,12 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 
 #include "base/cleanup.h"
-#include "base/regular.h"
 
 /* The file was written when its holder began. */
 static int held_by_another(int fd, const char *state_dir, struct error *err)
@@ -80,45 +78,4 @@ int state_lock_look_after(int *lock, const char *state_dir, struct error *err)
 	close(*lock);
 	*lock = fresh;
 	return 1;
-}
-
-/* --- whose */
-
-#define OWNER "owner"
-
-static int owner_path(const char *persist_dir, char path[static PATH_MAX], struct error *err)
-{
-	if (snprintf(path, PATH_MAX, "%s/" OWNER, persist_dir) >= PATH_MAX)
-		return error_set(err, -ENAMETOOLONG, "%s: its path is too long", persist_dir);
-	return 0;
-}
-
-bool persist_dir_is_of(const char *persist_dir, const char *state_dir)
-{
-	char path[PATH_MAX], owner[PATH_MAX] = STATE_DIR_DEFAULT;
-	CLEANUP_FREE char *whole = realpath(state_dir, NULL);
-	CLEANUP_FCLOSE FILE *file = NULL;
-
-	if (owner_path(persist_dir, path, NULL))
-		return false;
-	if (!regular_read(path, &file, NULL) && fgets(owner, sizeof(owner), file))
-		owner[strcspn(owner, "\n")] = '\0';
-	return strcmp(owner, whole ?: state_dir) == 0;
-}
-
-int persist_dir_own(const char *persist_dir, const char *state_dir, struct error *err)
-{
-	CLEANUP_FREE char *whole = realpath(state_dir, NULL);
-	CLEANUP_CLOSE int fd = -1;
-	char path[PATH_MAX];
-	int ret = owner_path(persist_dir, path, err);
-
-	if (ret || persist_dir_is_of(persist_dir, state_dir))
-		return ret;
-	fd = regular_write(path, O_TRUNC);
-	if (fd < 0)
-		return error_set(err, fd, "%s: %s", path, strerror(-fd));
-	if (dprintf(fd, "%s\n", whole ?: state_dir) < 0)
-		return error_set(err, -errno, "%s: %s", path, strerror(errno));
-	return 0;
 }

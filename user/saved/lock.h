@@ -3,8 +3,6 @@
 #ifndef WEIR_USER_SAVED_LOCK_H
 #define WEIR_USER_SAVED_LOCK_H
 
-#include <stdbool.h>
-
 #include "base/error.h"
 
 /*
@@ -17,13 +15,5 @@ int state_lock(const char *state_dir, struct error *err);
  * then; 0: nothing is missing. lock: replaced; what is below 0 is no lock to look after.
  */
 int state_lock_look_after(int *lock, const char *state_dir, struct error *err);
-
-/*
- * Which agent keeps its state in a persist directory: the one of this state directory, unless another one's is noted there.
- * Without a note (earlier versions left none) it is that of the default.
- */
-#define STATE_DIR_DEFAULT "/run/weir"
-int persist_dir_own(const char *persist_dir, const char *state_dir, struct error *err);
-bool persist_dir_is_of(const char *persist_dir, const char *state_dir);
 
 #endif

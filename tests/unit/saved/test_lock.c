@@ -126,40 +126,12 @@ static void taken_by_another(void **state)
 	close(lock);
 }
 
-/* What an agent keeps beyond restarts is that of one state directory: of the usual one, unless another has said so. */
-static void whose(void **state)
-{
-	const struct place *p = *state;
-	char owner[48], through[64];
-	struct error err;
-
-	snprintf(owner, sizeof(owner), "%s/owner", p->dir);
-	snprintf(through, sizeof(through), "%s/../%s", p->dir, strrchr(p->dir, '/') + 1);
-	assert_true(persist_dir_is_of(p->dir, STATE_DIR_DEFAULT));
-	assert_int_equal(persist_dir_own(p->dir, STATE_DIR_DEFAULT, &err), 0);
-	assert_int_equal(access(owner, F_OK), -1);
-	assert_false(persist_dir_is_of(p->dir, p->dir));
-	assert_int_equal(persist_dir_own(p->dir, p->dir, &err), 0);
-	assert_true(persist_dir_is_of(p->dir, p->dir));
-	assert_true(persist_dir_is_of(p->dir, through));
-	assert_false(persist_dir_is_of(p->dir, STATE_DIR_DEFAULT));
-	assert_int_equal(persist_dir_own(p->dir, "/none", &err), 0);
-	assert_true(persist_dir_is_of(p->dir, "/none"));
-	assert_false(persist_dir_is_of(p->dir, p->dir));
-	/* Nothing is written to what a link names. */
-	assert_int_equal(unlink(owner), 0);
-	assert_int_equal(symlink(p->other, owner), 0);
-	assert_true(persist_dir_own(p->dir, p->dir, &err) < 0);
-	assert_int_equal(access(p->other, F_OK), -1);
-	assert_int_equal(unlink(owner), 0);
-}
-
 int main(void)
 {
 #define locked(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		locked(one_at_a_time), locked(directory_is_made), locked(link_in_its_place),
-		locked(deleted),       locked(taken_by_another),  locked(whose),
+		locked(deleted),       locked(taken_by_another),
 	};
 
 	return cmocka_run_group_tests_name("lock", tests, NULL, NULL);
