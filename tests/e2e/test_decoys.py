@@ -78,8 +78,9 @@ BODY = record(23, 1, b"x") + record(22, 18000)
 
 @pytest.mark.parametrize("how", ["unseen", "tls"])
 def test_requests_in_records_of_a_body(raw, how):
-    """What is in a request's body looks like records, and announces a long one. What comes behind it are requests."""
+    """What is in a request's body looks like records, and announces a long one, which is paid for. What comes behind it are requests."""
     site, client = raw
+    site.limit("user", burst=BURST + 1)
     parts = {"fragments": 48} if how == "unseen" else {}
     if how == "tls":
         client.send(LONG, spoil=another_mac)

@@ -20,6 +20,9 @@
  * token, which is what as many GETs cost that are packed into one record. So does the first of a connection, if nothing before it did: or
  * one connection after the other would be free. The preface of HTTP/2 comes before its clients' short ones. A connection that ends behind its
  * handshake stays free: its first short one is a goodbye, and what comes behind that pays.
+ *
+ * Behind the handshake any other record costs as much as application data. Where records are found in mid-stream, a client may have written
+ * what looks like one into a body of its own: what is announced there may be requests.
  */
 #ifndef WEIR_CONN_RECORD_H
 #define WEIR_CONN_RECORD_H
@@ -154,7 +157,7 @@ WEIR_INLINE enum weir_frame_event weir_record_head(struct weir_record *r)
 		return WEIR_FRAME_LOST;
 	r->header = 0;
 	r->left = r->length;
-	r->weight = r->type == WEIR_RECORD_DATA ? weir_record_data_weight(r) : 0;
+	r->weight = r->type == WEIR_RECORD_DATA || !r->handshakes ? weir_record_data_weight(r) : 0;
 	if (r->type == WEIR_RECORD_HANDSHAKE)
 		weir_record_finished_12(r);
 	if (r->type == WEIR_RECORD_CIPHER)

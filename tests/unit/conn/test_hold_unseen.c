@@ -120,7 +120,7 @@ static void test_a_record_that_was_none(void **state)
 	s.socket.next = START + 25;
 	hold_add(&s, WEIR_RECORD_HANDSHAKE, 4000);
 	assert_int_equal(hold_offer(&s, 25, 100, false), WEIR_PASS);
-	hold_check(&s, 0, 0);
+	hold_check(&s, 1, 4);
 	s.stream[4030] = 'x';
 	assert_int_equal(hold_offer(&s, 4030, 10, true), WEIR_DROP);
 	s.socket.next = START + 4030;

@@ -61,9 +61,9 @@ static void test_weights(void **state)
 		{ DATA, 1 << 14, 16 },
 		{ DATA, WEIR_RECORD_MAX, 18 },
 		{ WEIR_RECORD_CIPHER, 1, 0 },
-		{ WEIR_RECORD_ALERT, 500, 0 },
-		{ WEIR_RECORD_HANDSHAKE, 500, 0 },
-		{ WEIR_RECORD_HEARTBEAT, 500, 0 },
+		{ WEIR_RECORD_ALERT, 500, 1 },
+		{ WEIR_RECORD_HANDSHAKE, WEIR_RECORD_MAX, 18 },
+		{ WEIR_RECORD_HEARTBEAT, 500, 1 },
 		{ DATA, SHORTEST, 1 },
 	};
 	struct weir_record r;
@@ -163,9 +163,9 @@ static void test_handshake_12(void **state)
 		    { DATA, 16 + 2, 1 }, { DATA, 16 + 2, 0 });
 	CHECK_START({ WEIR_RECORD_CIPHER, 1, 0 }, { WEIR_RECORD_HANDSHAKE, 32, 0 }, { DATA, 16 + 3, 1 },
 		    { DATA, 16 + 2, 0 });
-	/* Later handshake records change nothing. */
+	/* Later handshake records change nothing, and cost what data does. */
 	CHECK_START({ WEIR_RECORD_CIPHER, 1, 0 }, { WEIR_RECORD_HANDSHAKE, 40, 0 },
-		    { WEIR_RECORD_HANDSHAKE, 16 + 96, 0 }, { DATA, 24 + 14, 1 });
+		    { WEIR_RECORD_HANDSHAKE, 16 + 96, 1 }, { DATA, 24 + 14, 1 });
 	/* Shorter than any Finished, and longer. */
 	CHECK_START({ WEIR_RECORD_CIPHER, 1, 0 }, { WEIR_RECORD_HANDSHAKE, 15, 0 },
 		    { WEIR_RECORD_HANDSHAKE, 16 + 97, 0 }, { DATA, 1000, 0 });
