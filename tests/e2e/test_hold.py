@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from lib.held import Held
-from lib.loss import Loss
+from lib.loss import DATA_RECORD, Loss
 from lib.nginx import configuration
 from lib.process import PATIENCE_S, eventually, run
 from lib.tls import TlsClient, TlsServer, drive_together
@@ -24,8 +24,6 @@ HTTP2 = configuration("""
         location / {{ return 200 "$request_uri\\n"; }}
     }}
 """)
-
-DATA_RECORD = "@ih,0,24 0x170303"  # as a segment begins
 
 pytestmark = [pytest.mark.together,
               pytest.mark.skipif("cgroup2" not in Path("/proc/mounts").read_text(), reason="no cgroup2 is mounted")]

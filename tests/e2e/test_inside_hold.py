@@ -8,7 +8,9 @@ import pytest
 
 from lib.client import Client as WireClient
 from lib.inside import Open, attach, of_limit, program
+from lib.loss import DATA_RECORD, Loss
 from lib.process import end, eventually
+from lib.tls import TlsClient
 
 pytestmark = pytest.mark.together
 
@@ -296,3 +298,24 @@ def test_options(world, serve):
         assert "--hold-max" in world.weir.refused("attach", "web", "--port", 8443, *options, status=2)
     assert "--inside-share" in world.weir.refused("attach", "web", "--port", 8443, "--inside", "hold", "--inside-share", "5%",
                                                   status=2)
+
+
+def test_a_record_ahead_of_its_turn_goes_on(world, serve):
+    """It is decided inside: neither dropped, nor charged for what its bytes look like."""
+    place = world.veth()
+    server = serve("plain", place)
+    attach(world, server, mode="hold")
+    world.weir("limit", "set", "total", "--qps", 0.001, "--burst", 4)
+    client = TlsClient(place, server.port)
+    world.at_end(client.close)
+    client.ask(PATH)
+    client.read()
+    loss = Loss(place.server_ns)
+    loss.drop("input", DATA_RECORD)
+    for _ in range(2):
+        client.ask(PATH)
+    for _ in range(2):
+        client.read()
+    assert loss.lost() == 1
+    assert packets(world, "out_of_order") == 0
+    assert of_limit(world, "total", "admitted") == world.weir.server()["seen_inside"]["seen"] == 3

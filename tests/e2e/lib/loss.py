@@ -7,6 +7,7 @@ SHED = "@ih,0,96 0x485454502f312e3120343239"  # HTTP/1.1 429
 SERVED = "@ih,0,96 0x485454502f312e3120323030"  # HTTP/1.1 200
 REQUEST = "@ih,0,40 0x474554202f"  # GET /
 POST = "@ih,0,40 0x504f535420"  # "POST "
+DATA_RECORD = "@ih,0,24 0x170303"  # of TLS
 FIN = "tcp flags & fin == fin"
 BARE_ACK = "tcp flags & (syn | fin | rst | psh) == 0 meta length < 100"
 
