@@ -93,6 +93,17 @@ char *output_visible(const char *text)
 	return visible;
 }
 
+char *output_visible_format(const char *format, va_list words)
+{
+	CLEANUP_FREE char *text = NULL;
+
+	if (vasprintf(&text, format, words) < 0) {
+		text = NULL;
+		return NULL;
+	}
+	return output_visible(text);
+}
+
 json_t *output_text_json(const char *text)
 {
 	json_t *json = json_string(text);

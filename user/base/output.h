@@ -4,6 +4,7 @@
 #define WEIR_USER_BASE_OUTPUT_H
 
 #include <jansson.h>
+#include <stdarg.h>
 #include <stdio.h>
 
 #include "base/error.h"
@@ -35,6 +36,8 @@ int output_json_line(FILE *file, json_t *value);
  * terminal's cursor nor break a line. The caller frees it; NULL without memory.
  */
 char *output_visible(const char *text);
+/* The same of a format and its words. */
+char *output_visible_format(const char *format, va_list words) __attribute__((format(printf, 1, 0)));
 /* As a value of JSON: as it stands, or like that where it is no UTF-8, as names of files need not be. NULL without memory. */
 json_t *output_text_json(const char *text);
 

@@ -38,14 +38,12 @@ const char *cli_persist_dir(void)
 
 void cli_refuse(const struct argp_state *state, const char *format, ...)
 {
-	CLEANUP_FREE char *text = NULL, *visible = NULL;
+	CLEANUP_FREE char *visible = NULL;
 	va_list words;
-	int ret;
 
 	va_start(words, format);
-	ret = vasprintf(&text, format, words);
+	visible = output_visible_format(format, words);
 	va_end(words);
-	visible = ret < 0 ? NULL : output_visible(text);
 	argp_failure(state, CLI_USAGE, 0, "%s", visible ?: "out of memory");
 }
 
@@ -280,16 +278,12 @@ void cli_warn(json_t *result, const char *about)
 
 void cli_say(FILE *out, const char *format, ...)
 {
-	CLEANUP_FREE char *text = NULL, *visible = NULL;
+	CLEANUP_FREE char *visible = NULL;
 	va_list words;
-	int ret;
 
 	va_start(words, format);
-	ret = vasprintf(&text, format, words);
+	visible = output_visible_format(format, words);
 	va_end(words);
-	if (ret < 0)
-		text = NULL;
-	visible = text ? output_visible(text) : NULL;
 	fputs(visible ?: "out of memory", out);
 }
 

@@ -44,16 +44,12 @@ static void draw_text(unsigned int columns, const char *style, const char *forma
 	__attribute__((format(printf, 3, 4)));
 static void draw_text(unsigned int columns, const char *style, const char *format, ...)
 {
-	CLEANUP_FREE char *text = NULL, *visible = NULL;
+	CLEANUP_FREE char *visible = NULL;
 	va_list args;
-	int length;
 
 	va_start(args, format);
-	length = vasprintf(&text, format, args);
+	visible = output_visible_format(format, args);
 	va_end(args);
-	if (length < 0)
-		text = NULL;
-	visible = text ? output_visible(text) : NULL;
 	if (visible)
 		draw_line(visible, strlen(visible), columns, style);
 }

@@ -52,7 +52,7 @@ struct weir_hold_reader {
 	struct weir_record record;
 };
 
-/* Does the segment begin with a record? is_tls: it may do so or not, but there is nothing else in the stream. */
+/* Does the segment begin with what looks like a record? is_tls: whether that is one or not, no line of the stream is a request's. */
 WEIR_INLINE void weir_hold_seek(struct weir_hold_reader *r, bool is_tls)
 {
 	__u8 spared = r->record.spared;

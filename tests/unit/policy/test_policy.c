@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Policy files: what is wrong is told with its place, all of it at once; the JSON Schema says what the parser does. */
+/* Policy files: what is wrong is told with its place, all of it at once. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,39 +17,7 @@
 #include "base/cleanup.h"
 #include "policy/names.h"
 #include "policy/policy.h"
-
-/* Reads a text as a file. */
-static void read_text(struct policy *policy, const char *text)
-{
-	char path[] = P_tmpdir "/weir-policy-XXXXXX";
-	CLEANUP_CLOSE int fd = mkstemp(path);
-	struct error err = { 0 };
-
-	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
-	assert_int_equal(policy_read(policy, path, &err), 0);
-	policy_check(policy);
-	unlink(path);
-}
-
-/* Each line of `expected` is "line:column path: text", of which the problem must have the beginning. */
-static void check_problems(const char *text, const char *const *expected)
-{
-	CLEANUP_POLICY struct policy policy = { 0 };
-
-	read_text(&policy, text);
-	for (size_t i = 0; i < policy.problems.n; i++) {
-		const struct problem *p = &policy.problems.items[i];
-		CLEANUP_FREE char *said = NULL;
-
-		assert_true(asprintf(&said, "%u:%u %s: %s%s", p->line, p->column, p->path,
-				     p->warning ? "warning: " : "", p->text) > 0);
-		if (!expected[i] || strncmp(said, expected[i], strlen(expected[i])) != 0)
-			fail_msg("problem %zu is \"%s\", not \"%s\"", i, said, expected[i] ?: "");
-	}
-	assert_null(expected[policy.problems.n]);
-}
-
-#define PROBLEMS(text, ...) check_problems(text, (const char *const[]){ __VA_ARGS__ __VA_OPT__(, ) NULL })
+#include "policy_scene.h"
 
 #define THROTTLE "apiVersion: weir/v1\nkind: Throttle\nmetadata: {name: api}\nspec:\n"
 #define FLOW(kind) "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: " kind "\nmetadata: {name: a}\nspec:\n"
@@ -305,7 +273,7 @@ static void aliases_of_aliases(void **state)
 		}
 		strcat(text, "]\n");
 	}
-	read_text(&policy, text);
+	policy_read_as_file(&policy, text);
 	assert_int_equal(policy.problems.errors, 1);
 	assert_non_null(strstr(policy.problems.items[0].text, "values in one document"));
 }
@@ -321,7 +289,7 @@ static void event_rate_limit(void **state)
 	CLEANUP_JSON json_t *limits = NULL, *expected = NULL;
 
 	(void)state;
-	read_text(&policy, text);
+	policy_read_as_file(&policy, text);
 	assert_int_equal(policy.problems.n, 0);
 	limits = policy_events_limits(policy.objects[0].document);
 	assert_int_equal(json_array_size(limits), 3);
@@ -352,7 +320,7 @@ static void flow_schemas(void **state)
 	CLEANUP_JSON json_t *schema = NULL, *rules = NULL;
 
 	(void)state;
-	read_text(&policy, text);
+	policy_read_as_file(&policy, text);
 	assert_int_equal(policy.problems.errors, 0);
 	assert_int_equal(policy.problems.n, 1); /* of "escalate" */
 	schema = policy_flow_schema(policy.objects[0].document);
@@ -406,9 +374,9 @@ static void levels(void **state)
 	CLEANUP_JSON json_t *wanted = NULL;
 
 	(void)state;
-	read_text(&policy, "kind: List\nitems:\n"
-			   "- {apiVersion: weir/v1, kind: Throttle, metadata: {name: api},"
-			   " spec: {concurrency: 36, listWidth: 4}}\n" QUEUE("a"));
+	policy_read_as_file(&policy, "kind: List\nitems:\n"
+				     "- {apiVersion: weir/v1, kind: Throttle, metadata: {name: api},"
+				     " spec: {concurrency: 36, listWidth: 4}}\n" QUEUE("a"));
 	assert_int_equal(policy.problems.errors, 0);
 	wanted = json_pack("[{s:s, s:s, s:i, s:i, s:i, s:i}, {s:s, s:s, s:i, s:i, s:i, s:i}]", "server", "api", "level",
 			   "a", "seats", 31, "of", 36, "lists", 7, "wide_lists", 7, "server", "api", "level",
@@ -428,154 +396,6 @@ static void leading_zeros(void **state)
 		"6:31 $.spec.limits[0].qps: 010: kubectl reads", "6:43 $.spec.limits[0].burst: 010: kubectl reads",
 		"7:31 $.spec.limits[1].qps: -01.5: kubectl reads", "7:45 $.spec.limits[1].burst: 00: kubectl reads");
 	PROBLEMS(THROTTLE "  limits:\n  - {name: a, key: user, qps: 0.5, burst: 1}\n");
-}
-
-/* --- the schema and the parser */
-
-/* Puts a value where the path says, in objects and one-item lists; returns the problems that the parser has with it. */
-static bool has_problem(const char *kind, const char *version, const char *path, json_t *value)
-{
-	CLEANUP_JSON json_t *document = json_pack("{s:s, s:s}", "kind", kind, "apiVersion", version);
-	CLEANUP_FREE char *copy = strdup(path), *text = NULL, *expected = NULL;
-	CLEANUP_POLICY struct policy policy = { 0 };
-	json_t *at = document;
-	char *rest = copy, *key;
-
-	while ((key = strsep(&rest, "."))) {
-		char *list = strstr(key, "[0]");
-		json_t *next = rest ? json_object() : json_incref(value);
-
-		if (list)
-			*list = '\0';
-		json_object_set_new(at, key, list ? json_pack("[o]", next) : next);
-		at = next;
-	}
-	text = json_dumps(document, 0);
-	assert_true(asprintf(&expected, "$.%s", path) > 0);
-	read_text(&policy, text);
-	for (size_t i = 0; i < policy.problems.n; i++)
-		if (strcmp(policy.problems.items[i].path, expected) == 0)
-			return true;
-	return false;
-}
-
-struct walk {
-	const char *kind, *version;
-	unsigned int fields;
-};
-
-static void expect(const struct walk *walk, const char *path, json_t *value, bool problem)
-{
-	if (has_problem(walk->kind, walk->version, path, value) != problem)
-		fail_msg("%s %s: the parser %s a value that the schema %s", walk->kind, path,
-			 problem ? "accepts" : "refuses", problem ? "refuses" : "accepts");
-	json_decref(value);
-}
-
-static void walk_object(struct walk *walk, json_t *schema, const char *path);
-
-static void walk_value(struct walk *walk, json_t *schema, const char *path)
-{
-	json_t *type = json_object_get(schema, "type"), *words = json_object_get(schema, "enum"), *word;
-	json_t *min = json_object_get(schema, "minimum"), *max = json_object_get(schema, "maximum");
-	const char *name = json_string_value(type) ?: "";
-	CLEANUP_FREE char *item = NULL;
-	size_t i;
-
-	walk->fields++;
-	if (!type && !words) { /* ignored */
-		expect(walk, path, json_pack("[{s:i}]", "any", 3), false);
-		return;
-	}
-	if (strcmp(name, "object") != 0)
-		expect(walk, path, json_pack("{s:[i]}", "nosuch", 1), true);
-	if (strcmp(name, "array") == 0) {
-		assert_true(asprintf(&item, "%s[0]", path) > 0);
-		walk_value(walk, json_object_get(schema, "items"), item);
-	} else if (strcmp(name, "object") == 0) {
-		expect(walk, path, json_integer(3), true);
-		walk_object(walk, schema, path);
-	} else if (strcmp(name, "integer") == 0) {
-		expect(walk, path, json_integer(json_integer_value(min)), false);
-		expect(walk, path, json_integer(json_integer_value(min) - 1), true);
-		expect(walk, path, json_integer(json_integer_value(max)), false);
-		expect(walk, path, json_integer(json_integer_value(max) + 1), true);
-	} else if (json_is_array(type)) { /* a rate */
-		expect(walk, path, json_string("0.25"), false);
-		expect(walk, path, json_string("-1"), true);
-		expect(walk, path, json_integer(json_integer_value(max) + 1), true);
-	}
-	json_array_foreach (words, i, word)
-		expect(walk, path, json_incref(word), false);
-	if (words)
-		expect(walk, path, json_string("nosuch"), true);
-}
-
-static void walk_object(struct walk *walk, json_t *schema, const char *path)
-{
-	const char *key;
-	json_t *value;
-
-	json_object_foreach (json_object_get(schema, "properties"), key, value) {
-		CLEANUP_FREE char *below = NULL;
-
-		if (!*path && (strcmp(key, "kind") == 0 || strcmp(key, "apiVersion") == 0))
-			continue;
-		assert_true(asprintf(&below, "%s%s%s", path, *path ? "." : "", key) > 0);
-		walk_value(walk, value, below);
-	}
-	if (*path) {
-		CLEANUP_FREE char *unknown = NULL;
-
-		assert_true(asprintf(&unknown, "%s.nosuch", path) > 0);
-		expect(walk, unknown, json_integer(1), true);
-	}
-	if (*path && json_object_get(schema, "required"))
-		expect(walk, path, json_object(), true);
-}
-
-/* Any kind that ends with it, and what stands beside its items is ignored. */
-static void walk_list(json_t *schema)
-{
-	json_t *properties = json_object_get(schema, "properties"), *kind = json_object_get(properties, "kind");
-	json_t *items = json_object_get(properties, "items");
-
-	assert_string_equal(json_string_value(json_object_get(kind, "pattern")), "List$");
-	assert_string_equal(json_string_value(json_object_get(json_object_get(items, "items"), "$ref")), "#");
-	assert_null(json_object_get(schema, "additionalProperties"));
-	PROBLEMS("{kind: FlowSchemaList, apiVersion: v1, metadata: {resourceVersion: ''}, items: []}");
-	PROBLEMS("{kind: List, items: 3}", "1:21 $.items: must be a list");
-	PROBLEMS("{kind: Listing, items: []}", "1:1 $: apiVersion is missing");
-	PROBLEMS("{kind: List, items: [{kind: Nonsense, apiVersion: v1}]}",
-		 "1:29 $.items[0].kind: \"Nonsense\" is not a kind");
-}
-
-static void schema_is_the_parser(void **state)
-{
-	CLEANUP_JSON json_t *schema = policy_schema();
-	json_t *kind;
-	size_t i;
-
-	(void)state;
-	json_array_foreach (json_object_get(schema, "oneOf"), i, kind) {
-		json_t *properties = json_object_get(kind, "properties");
-
-		if (strcmp(json_string_value(json_object_get(kind, "title")), "List") == 0) {
-			walk_list(kind);
-			continue;
-		}
-
-		struct walk walk = {
-			.kind = json_string_value(json_object_get(json_object_get(properties, "kind"), "const")),
-			.version = json_string_value(
-				json_array_get(json_object_get(json_object_get(properties, "apiVersion"), "enum"), 0)),
-		};
-
-		assert_true(json_is_false(json_object_get(kind, "additionalProperties")));
-		walk_object(&walk, kind, "");
-		assert_true(walk.fields >= 3);
-	}
-	assert_int_equal(i, 6);
 }
 
 int main(void)
@@ -600,7 +420,6 @@ int main(void)
 		cmocka_unit_test(flow_problems),
 		cmocka_unit_test(levels),
 		cmocka_unit_test(leading_zeros),
-		cmocka_unit_test(schema_is_the_parser),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
