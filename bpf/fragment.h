@@ -45,7 +45,7 @@ __noinline int ingress_fragment(struct __sk_buff *skb, __u32 end)
 		return fragment_opens(skb, w) ? TC_ACT_SHOT : TC_ACT_UNSPEC;
 	socket_ask(skb, HOOK_INGRESS);
 	if (!packet_parse_tcp(skb, &w->packet, end) || c->splice.cuts || !w->socket.known ||
-	    weir_socket_drops(&w->socket, &w->packet.segment))
+	    weir_socket_drops(&w->socket, &w->packet.segment, c->splice.server_end))
 		return TC_ACT_SHOT;
 	bpf_spin_lock(&c->lock);
 	there = conn_is_found(w, c);

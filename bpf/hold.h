@@ -282,7 +282,7 @@ static __always_inline int hold_unseen(struct __sk_buff *skb, struct work *w)
 		return listener_refuses(skb, w) ? SOCKET_GETS_IT : hold_handshake(skb, w);
 	if (!w->socket.open)
 		return SOCKET_GETS_IT;
-	if (!weir_hold_socket_takes(&w->socket, &p->segment))
+	if (weir_socket_drops(&w->socket, &p->segment, w->socket.sent))
 		return hold_drop(w, WEIR_OUT_OF_WINDOW);
 	why = hold_open(skb, w);
 	if (conn_add(HOOK_HOLD) == ADDED)

@@ -126,6 +126,7 @@ static __always_inline void socket_read(struct weir_socket *k, struct tcp_sock *
 		k->ts_recent = 0;
 	k->early = !!tcp->out_of_order_queue.rb_node;
 	k->busy = tcp->inet_conn.icsk_inet.sk.sk_backlog.len > 0;
+	k->owned = !!tcp->inet_conn.icsk_inet.sk.sk_lock.owned;
 	k->untouched = socket_is_untouched(tcp);
 	k->signs = socket_signs(tcp) ? WEIR_SIGNS : WEIR_SIGNS_NOT;
 	k->tells = !!(tcp->bpf_sock_ops_cb_flags & BPF_SOCK_OPS_STATE_CB_FLAG);
@@ -140,7 +141,7 @@ static __always_inline void socket_read_request(struct weir_socket *k, struct tc
 	k->ack_slack = 0;
 	k->reach = 0xffff; /* the largest window of a SYN */
 	k->ts_recent = request->req.req.ts_recent;
-	k->early = k->busy = 0;
+	k->early = k->busy = k->owned = 0;
 	k->signs = WEIR_SIGNS_UNKNOWN;
 	k->tells = 0;
 	k->known = 1;

@@ -65,6 +65,9 @@ struct sock_reuseport {
 struct sock {
 	struct sock_common __sk_common;
 	struct {
+		int owned;
+	} sk_lock;
+	struct {
 		int len;
 	} sk_backlog;
 	int sk_rcvbuf;

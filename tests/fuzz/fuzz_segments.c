@@ -61,6 +61,7 @@ struct step {
 #define THEN_REFUSE 4 /* requests of this segment are refused */
 #define THEN_RACE 8   /* it is committed behind the next one */
 #define THEN_AGAIN 16 /* and instead of the above: the connection begins anew */
+#define THEN_OWNED 32 /* the server is at work on its socket, which counts nothing as sent that is not acknowledged */
 
 struct piece {
 	struct weir_segment g;
@@ -103,7 +104,8 @@ static struct scene {
 	uint32_t client_isn, server_isn;
 	struct weir_conn conn;
 	struct weir_busy busy;
-	bool open; /* it is in the table */
+	bool open;  /* it is in the table */
+	bool owned; /* THEN_OWNED */
 	bool introduced;
 	struct server server;
 	struct piece late[LATE];
@@ -311,7 +313,8 @@ static void ask(struct weir_socket *k)
 	*k = (struct weir_socket){
 		.next = CLIENT_ISN + s->next,
 		.edge = CLIENT_ISN + s->edge,
-		.sent = SERVER_ISN + s->sent,
+		.sent = SERVER_ISN + (scene.owned ? s->acked : s->sent),
+		.owned = scene.owned,
 		.acked = SERVER_ISN + s->acked,
 		.ack_slack = SLACK,
 		.reach = 1U << 30,
@@ -355,7 +358,7 @@ static void arrives_late(const struct piece *piece)
 	p.g.len -= before;
 	memmove(p.bytes, p.bytes + before, p.g.len);
 	ask(&k);
-	if (!scene.open && weir_hold_socket_takes(&k, &p.g)) {
+	if (!scene.open && !weir_socket_drops(&k, &p.g, k.sent)) {
 		table_add();
 		weir_hold_unseen(&scene.conn, &k);
 	} else if (scene.open && weir_hold_overlooked(&scene.conn, &k, &p.g, false)) {
@@ -525,6 +528,7 @@ static void play(const struct step *step)
 		begin_anew(step->length);
 		return;
 	}
+	scene.owned = step->then & THEN_OWNED;
 	if (!scene.waiting.busy)
 		time_passes(step->time);
 	if (at >= STREAM)

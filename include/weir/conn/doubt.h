@@ -55,7 +55,7 @@ WEIR_INLINE bool weir_conn_socket_drops(const struct weir_conn *c, const struct 
 	if (!k->known)
 		return false;
 	weir_splice_to_server(&c->splice, &there);
-	return weir_socket_drops(k, &there) && !weir_socket_shut(k);
+	return weir_socket_drops(k, &there, c->splice.server_end) && !weir_socket_shut(k);
 }
 
 /*

@@ -262,7 +262,7 @@ WEIR_INLINE enum weir_action weir_hold_begin(const struct weir_conn *c, const st
 		return WEIR_PASS;
 	if (c->phase != WEIR_PHASE_HUNTING && (c->phase != WEIR_PHASE_OPAQUE || !seq_after(end, from)))
 		return WEIR_PASS;
-	if (!weir_hold_socket_takes(k, g)) {
+	if (!weir_hold_socket_takes(c, k, g)) {
 		*why = WEIR_OUT_OF_WINDOW;
 		return WEIR_DROP;
 	}

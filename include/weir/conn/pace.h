@@ -127,7 +127,7 @@ WEIR_INLINE enum weir_action weir_pace_meet(struct weir_conn *c, const struct we
 	enum weir_action action;
 	bool arrives;
 
-	if (paid == WEIR_PAID_BEGINS && g->seq == acked && weir_hold_socket_takes(k, g))
+	if (paid == WEIR_PAID_BEGINS && g->seq == acked && weir_hold_socket_takes(c, k, g))
 		c->bare |= WEIR_BARE_NONE;
 	if (c->phase != WEIR_PHASE_OPAQUE || paid == WEIR_PAID_WHOLE || paid == WEIR_PAID_BEGINS ||
 	    weir_pace_believes(c) || !weir_pace_charges(c))

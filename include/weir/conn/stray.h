@@ -21,9 +21,10 @@
  * Will the socket take this segment's bytes? What it would drop now must not be followed, or the client could send something
  * else in its place; and must not come to it, for by the time it looks at them it may take them.
  */
-WEIR_INLINE bool weir_hold_socket_takes(const struct weir_socket *k, const struct weir_segment *g)
+WEIR_INLINE bool weir_hold_socket_takes(const struct weir_conn *c, const struct weir_socket *k,
+					const struct weir_segment *g)
 {
-	return k->listens || !weir_socket_drops(k, g);
+	return k->listens || !weir_socket_drops(k, g, c->splice.server_end);
 }
 
 /*
@@ -87,7 +88,7 @@ WEIR_INLINE enum weir_reason weir_hold_meet(struct weir_conn *c, const struct we
 {
 	bool taken;
 
-	if (!badged && weir_hold_socket_takes(k, g))
+	if (!badged && weir_hold_socket_takes(c, k, g))
 		weir_conn_leaves_body_unseen(c, g);
 	if (!weir_hold_overlooked(c, k, g, badged)) {
 		if (badged && g->len)
@@ -95,7 +96,7 @@ WEIR_INLINE enum weir_reason weir_hold_meet(struct weir_conn *c, const struct we
 		return WEIR_REASON_NONE;
 	}
 	/* What the socket would drop anyone may send: it makes no connection opaque. */
-	taken = weir_hold_socket_takes(k, g);
+	taken = weir_hold_socket_takes(c, k, g);
 	if (withholds && (!taken || weir_hold_must_be_read(c, g) || ++c->strays < WEIR_STRAYS_MAX))
 		return WEIR_STRAY;
 	if (c->phase == WEIR_PHASE_CLOSED || !taken)

@@ -34,16 +34,29 @@ struct weir_socket {
 	__u8 signs;	 /* enum weir_signs */
 	__u8 gone;	 /* there is none at all: what comes now meets the listener, or nobody */
 	__u8 tells;	 /* the kernel says when it ends */
-	__u8 pad[2];
+	__u8 owned;	 /* the server is at work on it, and looks at what comes now after that */
+	__u8 pad;
 };
 
-/* Will it drop this segment (server's numbers), whatever it carries? As tcp_validate_incoming() and tcp_ack() do. */
-WEIR_INLINE bool weir_socket_drops(const struct weir_socket *k, const struct weir_segment *g)
+/*
+ * Behind the last byte that the client may have when the socket looks at what comes now. `seen`: behind the last that has gone by egress. The
+ * kernel counts a segment as sent after it has gone out, and over loopback its acknowledgement may be here before that.
+ */
+WEIR_INLINE __u32 weir_socket_sent(const struct weir_socket *k, __u32 seen)
+{
+	return k->owned ? seq_max(k->sent, seen) : k->sent;
+}
+
+/*
+ * Will it drop this segment (server's numbers), whatever it carries? As tcp_validate_incoming() and tcp_ack() do. `seen`: see
+ * weir_socket_sent().
+ */
+WEIR_INLINE bool weir_socket_drops(const struct weir_socket *k, const struct weir_segment *g, __u32 seen)
 {
 	if (g->has_ts && k->ts_recent && (__s32)(k->ts_recent - g->tsval) > WEIR_PAWS_SLACK)
 		return true;
 	if (weir_segment_has(g, WEIR_TCP_ACK) &&
-	    (seq_after(g->ack, k->sent) || seq_before(g->ack, k->acked - k->ack_slack)))
+	    (seq_after(g->ack, weir_socket_sent(k, seen)) || seq_before(g->ack, k->acked - k->ack_slack)))
 		return true;
 	return seq_after(g->seq + g->len, k->edge);
 }

@@ -116,6 +116,34 @@ static void test_what_the_server_drops_is_not_read(void **state)
 	refused(&g);
 }
 
+/* The server is at work on its socket, which does not count yet what it has just sent: only what has gone out counts. */
+static void test_acknowledged_while_it_is_sent(void **state)
+{
+	struct weir_segment g;
+	struct doubt_scene s;
+
+	(void)state;
+	for (__u32 owned = 0; owned < 2; owned++) {
+		doubt_open(&s);
+		assert_int_equal(doubt_send(&s, 0, GET), WEIR_PASS);
+		doubt_server_has(&s, strlen(GET), OK);
+		s.socket.sent = SERVER;
+		s.socket.owned = owned;
+		g = doubt_segment(&s, strlen(GET), strlen(DECOY));
+		assert_int_equal(weir_conn_socket_drops(&s.conn, &s.socket, &g), !owned);
+		g.ack++;
+		assert_true(weir_conn_socket_drops(&s.conn, &s.socket, &g));
+		g.ack = SERVER;
+		assert_false(weir_conn_socket_drops(&s.conn, &s.socket, &g));
+	}
+	/* What the socket counts already may not have been seen on its way out. */
+	s.socket.sent = SERVER + 500;
+	g.ack = SERVER + 500;
+	assert_false(weir_conn_socket_drops(&s.conn, &s.socket, &g));
+	g.ack++;
+	assert_true(weir_conn_socket_drops(&s.conn, &s.socket, &g));
+}
+
 /* Its numbers are of another connection, or are changed behind this: the socket gets it as it is, and nothing is read of it. */
 static void test_out_of_reach(void **state)
 {
@@ -488,6 +516,7 @@ int main(void)
 		cmocka_unit_test(test_ordinary_traffic_asks_nobody),
 		cmocka_unit_test(test_what_is_not_read_asks_nobody),
 		cmocka_unit_test(test_what_the_server_drops_is_not_read),
+		cmocka_unit_test(test_acknowledged_while_it_is_sent),
 		cmocka_unit_test(test_out_of_reach),
 		cmocka_unit_test(test_renumbered),
 		cmocka_unit_test(test_renumbered_from_before),

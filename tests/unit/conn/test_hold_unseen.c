@@ -136,7 +136,7 @@ static void test_strays_out_of_window(void **state)
 
 	(void)state;
 	hold_open(&s, WEIR_PHASE_FOLLOWED);
-	assert_false(weir_hold_socket_takes(&s.socket, &beyond));
+	assert_false(weir_hold_socket_takes(&s.conn, &s.socket, &beyond));
 	for (int i = 0; i < 5 * WEIR_STRAYS_MAX; i++)
 		assert_int_equal(meet(&s, &beyond, false), WEIR_STRAY);
 	assert_int_equal(weir_hold_meet(&s.conn, &s.socket, &beyond, false, false), WEIR_REASON_NONE);
@@ -144,6 +144,23 @@ static void test_strays_out_of_window(void **state)
 	for (int i = 1; i < WEIR_STRAYS_MAX; i++)
 		assert_int_equal(meet(&s, &g, false), WEIR_STRAY);
 	assert_int_equal(meet(&s, &g, false), WEIR_UNSEEN);
+}
+
+/* An acknowledgement of what the server is just sending: that has gone out, and its socket does not count it yet. */
+static void test_takes_an_acknowledgement_of_what_is_being_sent(void **state)
+{
+	struct weir_segment g = hold_segment(0, 10);
+	struct hold_scene s;
+
+	(void)state;
+	hold_open_tls(&s);
+	s.socket.sent = 1;
+	s.conn.splice.server_end = g.ack = 100;
+	assert_false(weir_hold_socket_takes(&s.conn, &s.socket, &g));
+	s.socket.owned = 1;
+	assert_true(weir_hold_socket_takes(&s.conn, &s.socket, &g));
+	g.ack++;
+	assert_false(weir_hold_socket_takes(&s.conn, &s.socket, &g));
 }
 
 /* What was read in between ends the row; what has nothing to read does not. */
@@ -311,6 +328,7 @@ int main(void)
 		cmocka_unit_test(test_unseen),
 		cmocka_unit_test(test_unseen_ahead_of_the_handshake),
 		cmocka_unit_test(test_strays_out_of_window),
+		cmocka_unit_test(test_takes_an_acknowledgement_of_what_is_being_sent),
 		cmocka_unit_test(test_charged_until_the_server_has_it),
 		cmocka_unit_test(test_charged_until_the_server_has_it_behind_what_was_decided),
 		cmocka_unit_test(test_a_record_that_was_none),
