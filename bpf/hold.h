@@ -6,6 +6,8 @@
 #ifndef WEIR_BPF_HOLD_H
 #define WEIR_BPF_HOLD_H
 
+#include "weir/conn/hold_ahead.h"
+
 #include "admit_hold.h"
 #include "frame.h"
 #include "full.h"
@@ -31,19 +33,33 @@ static long hold_step(__u32 i __attribute__((unused)), struct feed *f)
 	return byte < 0 || weir_hold_reader_feed(r, byte) == WEIR_FRAME_LOST;
 }
 
-static long hold_line_step(__u32 i, struct feed *f)
+struct feed_lines {
+	struct __sk_buff *skb;
+	struct work *work;
+	__u32 at; /* offset in the payload of the next byte */
+};
+
+static long hold_line_step(__u32 i __attribute__((unused)), struct feed_lines *f)
 {
 	struct work *w = f->work;
-	__u32 at = w->hold.news - w->packet.segment.seq + i;
-	int byte;
+	__u32 at = f->at, n;
 
-	if (at >= w->packet.segment.len)
+	if (at >= w->packet.segment.len || window_byte(f->skb, w, at) < 0)
 		return 1;
-	byte = window_byte(f->skb, w, at);
-	if (byte < 0)
-		return 1;
-	weir_hold_reader_line(&w->hold, byte);
+	n = weir_hold_reader_ahead(&w->hold, &w->window, at - w->window.at);
+	if (!n) {
+		weir_hold_reader_line(&w->hold, window_at(w, at));
+		n = 1;
+	}
+	f->at = at + n;
 	return 0;
+}
+
+static __noinline void hold_lines(struct __sk_buff *skb, struct work *w)
+{
+	struct feed_lines f = { .skb = skb, .work = w, .at = w->hold.news - w->packet.segment.seq };
+
+	bpf_loop(FRAME_STEPS, hold_line_step, &f, 0);
 }
 
 __noinline int hold_frame(struct __sk_buff *skb, struct work *w)
@@ -56,7 +72,7 @@ __noinline int hold_frame(struct __sk_buff *skb, struct work *w)
 	if (w->hold.by_records)
 		bpf_loop(FRAME_STEPS, hold_step, &feed, 0);
 	if (weir_hold_reader_wants_lines(&w->hold))
-		bpf_loop(FRAME_STEPS, hold_line_step, &feed, 0);
+		hold_lines(skb, w);
 	window_wipe(w);
 	weir_hold_reader_end(&w->hold, &w->packet.segment);
 	return 0;

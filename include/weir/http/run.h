@@ -53,6 +53,12 @@ WEIR_INLINE __u64 weir_run_range(__u64 word, __u8 low, __u8 high)
 	return (seven + WEIR_RUN_ONES * (0x80 - low)) ^ (seven + WEIR_RUN_ONES * (0x7f - high));
 }
 
+/* The high bit of each byte that is below n, which is at most 0x80; above such a byte, of one that is n, too. */
+WEIR_INLINE __u64 weir_run_below(__u64 word, __u8 n)
+{
+	return (word - WEIR_RUN_ONES * n) & ~word & WEIR_RUN_HIGHS;
+}
+
 /* The high bit of each byte that is no text (weir_is_text), or a tab. */
 WEIR_INLINE __u64 weir_run_not_text(__u64 word)
 {

@@ -38,14 +38,31 @@ struct weir_segment hold_segment(__u32 at, __u32 length)
 	return (struct weir_segment){ .seq = START + at, .len = length, .flags = WEIR_TCP_ACK };
 }
 
+/* In windows, as the hook at the socket reads them. */
+static void read_lines(const __u8 *stream, const struct weir_segment *g, struct weir_hold_reader *r)
+{
+	__u32 end = g->seq + g->len - START, n;
+	struct weir_window w;
+
+	for (__u32 from = r->news - START; from < end; from += w.length) {
+		w.length = end - from < WEIR_WINDOW ? end - from : WEIR_WINDOW;
+		memcpy(w.bytes, stream + from, w.length);
+		for (__u32 at = 0; at < w.length; at += n ? n : 1) {
+			n = weir_hold_reader_ahead(r, &w, at);
+			if (!n)
+				weir_hold_reader_line(r, w.bytes[at]);
+		}
+	}
+}
+
 void hold_read(const __u8 *stream, const struct weir_segment *g, struct weir_hold_reader *r)
 {
 	while (r->by_records && r->next - g->seq < g->len) {
 		if (weir_hold_reader_feed(r, stream[r->next - START]) == WEIR_FRAME_LOST)
 			break;
 	}
-	for (__u32 at = r->news; weir_hold_reader_wants_lines(r) && at != g->seq + g->len; at++)
-		weir_hold_reader_line(r, stream[at - START]);
+	if (weir_hold_reader_wants_lines(r))
+		read_lines(stream, g, r);
 	weir_hold_reader_end(r, g);
 }
 

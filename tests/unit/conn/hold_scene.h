@@ -4,6 +4,7 @@
 #define WEIR_TESTS_HOLD_SCENE_H
 
 #include "weir/conn/hold.h"
+#include "weir/conn/hold_ahead.h"
 #include "weir/conn/server.h"
 
 #define START 0xfffffff0U /* the stream wraps around */
