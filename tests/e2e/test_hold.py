@@ -15,7 +15,7 @@ from lib.held import Held
 from lib.loss import DATA_RECORD, Loss
 from lib.nginx import configuration
 from lib.process import PATIENCE_S, eventually, run
-from lib.tls import TlsClient, TlsServer, drive_together
+from lib.tls import TlsClient, TlsServer, TlsSocket, drive_together
 
 HTTP2 = configuration("""
     access_log off;
@@ -106,6 +106,40 @@ def test_requests_cut_into_short_records(held, version):
     eventually(lambda: held.server.served() == 2, "two are served")
     eventually(lambda: held.records() == (2, 2, 0), "two wait")
     assert held.server.served() == 2
+
+
+class Piecemeal:
+    """A socket that sends TLS 1.3's second hello, behind a change of cipher, in two records. The first is as long as a Finished of CBC."""
+
+    def __init__(self, plain):
+        self.plain = plain
+        self.recv, self.close = plain.recv, plain.close
+
+    def sendall(self, data):
+        change, hello = data[:6], data[11:]
+        if change != b"\x14\x03\x03\x00\x01\x01" or data[6] != 22:
+            self.plain.sendall(data)
+            return
+        pieces = [b"\x16\x03\x03" + len(piece).to_bytes(2, "big") + piece for piece in (hello[:112], hello[112:])]
+        self.plain.sendall(change + b"".join(pieces))
+
+
+def test_a_second_hello_in_pieces(held):
+    """A client cannot say how long the records are that cost next to nothing."""
+    held.server.context.set_ecdh_curve("secp384r1")
+    held.limit(burst=4)
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    with held.place.client_ns.entered():
+        plain = socket.create_connection((held.place.address, held.server.port), PATIENCE_S)
+    plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    client = TlsSocket(Piecemeal(plain), context)
+    held.world.at_end(client.close)
+    for _ in range(3):
+        client.sendall(5 * b"GET / HTTP/1.1\r\n\r\n")
+    eventually(lambda: held.server.served() == 10, "two are served")
+    eventually(lambda: held.records() == (4, 1, 0), "the hello's second piece and the Finished have cost a token each, and one waits")
+    assert held.server.served() == 10
 
 
 def test_over_the_limit_waits(held):

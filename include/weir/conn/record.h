@@ -14,7 +14,9 @@
  * headers and 3 others). PING has 17, as many as a GET with one header more, so it is charged. And TLS 1.3's handshake,
  * whose last messages (certificate, its proof, Finished) look like application data: up to three records that are the
  * first of a connection, to the one that has the length of a Finished. In TLS 1.2, the Finished is the first handshake
- * record after a change of cipher; its length tells what the cipher adds.
+ * record after a change of cipher; its length tells what the cipher adds, as far as an AEAD does. What seems to add more may be padding of the
+ * client's, or a piece of TLS 1.3's second hello, and records with whole requests would pass for short ones. HTTP/2 is not to be spoken over
+ * ciphers that do (RFC 9113, 9.2.2): with these, short ones cost what others do.
  *
  * Some servers take a GET of 13 bytes, and any of them one that is cut in two. So short ones are not free without end: one in 64 costs a
  * token, which is what as many GETs cost that are packed into one record. So does the first of a connection, if nothing before it did: or
@@ -49,7 +51,8 @@ enum weir_record_type {
 #define WEIR_RECORD_FINISHED_256 (4 + 32 + WEIR_RECORD_OVERHEAD)
 #define WEIR_RECORD_FINISHED_384 (4 + 48 + WEIR_RECORD_OVERHEAD)
 #define WEIR_RECORD_FINISHED_12 16
-#define WEIR_RECORD_OVERHEAD_12_MAX 96
+#define WEIR_RECORD_OVERHEAD_12_MAX 96 /* by CBC */
+#define WEIR_RECORD_OVERHEAD_AEAD 24   /* the most that one adds: AES-GCM, its nonce and a tag */
 #define WEIR_RECORD_HANDSHAKES 3
 
 struct weir_record {
@@ -147,7 +150,7 @@ WEIR_INLINE void weir_record_finished_12(struct weir_record *r)
 
 	if (!r->ciphered || !r->handshakes || overhead > WEIR_RECORD_OVERHEAD_12_MAX)
 		return;
-	r->overhead = overhead;
+	r->overhead = overhead < WEIR_RECORD_OVERHEAD_AEAD ? overhead : WEIR_RECORD_OVERHEAD_AEAD;
 	r->handshakes = 0;
 }
 
