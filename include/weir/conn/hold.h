@@ -170,6 +170,7 @@ WEIR_INLINE void weir_hold_reader_start(const struct weir_conn *c, const struct 
 		.preface = WEIR_HOLD_NO_PREFACE,
 		.free = weir_reason_is_body(c->opaque_why),
 		.record.spared = c->hold.record.spared,
+		.record.overhead = c->hold.record.overhead,
 	};
 }
 

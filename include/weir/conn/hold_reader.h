@@ -52,10 +52,13 @@ struct weir_hold_reader {
 	struct weir_record record;
 };
 
-/* Does the segment begin with what looks like a record? is_tls: whether that is one or not, no line of the stream is a request's. */
+/*
+ * Does the segment begin with what looks like a record? is_tls: whether that is one or not, no line of the stream is a request's, and what its
+ * cipher adds is known from its handshake.
+ */
 WEIR_INLINE void weir_hold_seek(struct weir_hold_reader *r, bool is_tls)
 {
-	__u8 spared = r->record.spared;
+	__u8 spared = r->record.spared, overhead = r->record.overhead;
 
 	r->by_records = 1;
 	r->seeking = 1;
@@ -64,6 +67,8 @@ WEIR_INLINE void weir_hold_seek(struct weir_hold_reader *r, bool is_tls)
 	weir_record_start_midway(&r->record);
 	if (spared)
 		r->record.spared = spared;
+	if (is_tls)
+		r->record.overhead = overhead;
 }
 
 /* A record has begun. The position runs ahead over its body: those segments pass without a look, in whatever order. */

@@ -107,6 +107,30 @@ static void test_tls_with_a_gap(void **state)
 	}
 }
 
+/* What TLS 1.2's cipher adds is known behind a gap, too: WINDOW_UPDATEs stay as cheap as they were. */
+static void test_short_ones_behind_a_gap(void **state)
+{
+	struct hold_scene s;
+	__u32 at;
+
+	(void)state;
+	begin_tls(&s);
+	s.conn.hold.record.overhead = WEIR_RECORD_OVERHEAD_AEAD;
+	assert_int_equal(hold_offer(&s, 205 + 1005, 1006, false), WEIR_PASS);
+	pass(&s, 205, 1005);
+	s.socket.next = s.conn.splice.server_acked = START + 205 + 2011;
+	pass(&s, 205 + 2011, 500);
+	at = s.size = 205 + 2511;
+	hold_check(&s, 3, 3);
+	for (__u32 i = 0; i < WEIR_RECORD_SPARED - 1; i++) {
+		hold_add(&s, WEIR_RECORD_DATA, WEIR_RECORD_OVERHEAD_AEAD + WEIR_RECORD_FREE);
+		pass(&s, at, s.size - at);
+		at = s.size;
+	}
+	hold_check(&s, 3, 3);
+	assert_true(s.conn.hold.by_records);
+}
+
 /* What is behind the end of a record and is none was never TLS, whatever the server has said, and what comes after it is not either. */
 static void test_tls_without_its_records(void **state)
 {
@@ -288,6 +312,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_handshake_is_free),
 		cmocka_unit_test(test_tls_with_a_gap),
+		cmocka_unit_test(test_short_ones_behind_a_gap),
 		cmocka_unit_test(test_tls_without_its_records),
 		cmocka_unit_test(test_no_records_before_the_word),
 		cmocka_unit_test(test_a_handshake_that_is_decided_inside),
