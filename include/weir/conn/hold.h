@@ -220,16 +220,16 @@ WEIR_INLINE enum weir_action weir_hold_begin_opaque(const struct weir_conn *c, c
 	__u32 end = g->seq + g->len + r->cuts;
 	bool ahead = seq_after(g->seq, h->next);
 	/* What the server has and was never seen here does not come again. */
-	bool in_order = !ahead || !seq_after(g->seq, r->acked), in_step;
+	bool in_order = !ahead || !seq_after(g->seq, r->acked), in_step, is_tls = weir_hold_stays_tls(c);
 
 	/* What a FIN ends has to be known: that of a segment ahead of its turn is not. */
-	if (!in_order && (r->cuts || (h->by_records && weir_segment_has(g, WEIR_TCP_FIN)))) {
+	if (!in_order && (r->cuts || (h->by_records && !is_tls && weir_segment_has(g, WEIR_TCP_FIN)))) {
 		*why = WEIR_OUT_OF_ORDER;
 		return WEIR_DROP;
 	}
 	r->next = r->news = seq_max(from, g->seq);
 	in_step = h->by_records && !ahead;
-	if (!in_step && weir_hold_stays_tls(c))
+	if (is_tls && !(in_step && known))
 		r->by_lines = 0;
 	if (h->by_records && (!in_order || !known)) {
 		r->ahead = r->apart = 1;

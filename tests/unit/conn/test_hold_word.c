@@ -107,6 +107,22 @@ static void test_tls_with_a_gap(void **state)
 	}
 }
 
+/* Nor does a FIN ahead of its turn end anything, and what comes by another way than what has waited has no lines either. */
+static void test_tls_out_of_step(void **state)
+{
+	struct hold_scene s;
+
+	(void)state;
+	begin_tls(&s);
+	assert_int_equal(hold_offer_end(&s, 205 + 1005, 1005, false), WEIR_PASS);
+	hold_check(&s, 1, 1);
+	begin_tls(&s);
+	s.conn.hold.departs_ns = 1;
+	s.unseen = true;
+	assert_int_equal(hold_offer(&s, 205, 1005, false), WEIR_PASS);
+	hold_check(&s, 1, 1);
+}
+
 /* What TLS 1.2's cipher adds is known behind a gap, too: WINDOW_UPDATEs stay as cheap as they were. */
 static void test_short_ones_behind_a_gap(void **state)
 {
@@ -312,6 +328,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_handshake_is_free),
 		cmocka_unit_test(test_tls_with_a_gap),
+		cmocka_unit_test(test_tls_out_of_step),
 		cmocka_unit_test(test_short_ones_behind_a_gap),
 		cmocka_unit_test(test_tls_without_its_records),
 		cmocka_unit_test(test_no_records_before_the_word),
