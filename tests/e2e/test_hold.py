@@ -5,6 +5,7 @@ import json
 import shutil
 import socket
 import ssl
+import subprocess
 import threading
 import time
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 from lib.held import Held
 from lib.loss import DATA_RECORD, Loss
 from lib.nginx import configuration
-from lib.process import PATIENCE_S, eventually, run
+from lib.process import PATIENCE_S, end, eventually, run
 from lib.tls import TlsClient, TlsServer, TlsSocket, drive_together
 
 HTTP2 = configuration("""
@@ -140,6 +141,19 @@ def test_a_second_hello_in_pieces(held):
     eventually(lambda: held.server.served() == 10, "two are served")
     eventually(lambda: held.records() == (4, 1, 0), "the hello's second piece and the Finished have cost a token each, and one waits")
     assert held.server.served() == 10
+
+
+def test_a_padded_handshake(held):
+    """What may be a client certificate costs nothing up to 2 KiB; what is beyond costs what requests do."""
+    held.limit(burst=1)
+    command = held.place.client_ns.command("openssl", "s_client", "-quiet", "-tls1_3", "-record_padding", "4096",
+                                           "-connect", f"{held.place.address}:{held.server.port}")
+    client = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    held.world.at_end(lambda: end(client))
+    client.stdin.write(b"GET / HTTP/1.1\r\nHost: weir\r\n\r\n")
+    client.stdin.flush()
+    eventually(lambda: held.records() == (1, 1, 0), "the Finished has cost a token, and more; the request waits")
+    assert held.server.served() == 0
 
 
 def test_over_the_limit_waits(held):

@@ -26,7 +26,7 @@ static void note(struct outcome *o, const struct weir_record *r, enum weir_frame
 	assert(r->type >= WEIR_RECORD_CIPHER && r->type <= WEIR_RECORD_HEARTBEAT && r->minor <= 4);
 	assert(r->length <= WEIR_RECORD_MAX && weir_record_skippable(r) == r->length);
 	assert(weir_record_weight(r) <= 1 + (WEIR_RECORD_MAX - 1) / WEIR_RECORD_SHARE);
-	assert(!weir_record_weight(r) || r->type == WEIR_RECORD_DATA || !r->handshakes);
+	assert(!weir_record_weight(r) || r->type == WEIR_RECORD_DATA || !r->flight);
 	o->records += !!weir_record_weight(r);
 	o->weight += weir_record_weight(r);
 }

@@ -13,7 +13,8 @@
  * RST_STREAM have at most 13 bytes; a GET whose headers are all in the peer's table has 16 in Go's client (4 pseudo
  * headers and 3 others). PING has 17, as many as a GET with one header more, so it is charged. And TLS 1.3's handshake,
  * whose last messages (certificate, its proof, Finished) look like application data: up to three records that are the
- * first of a connection, to the one that has the length of a Finished. In TLS 1.2, the Finished is the first handshake
+ * first of a connection, to the one that has the length of a Finished, and no more than 2 KiB: a certificate of RSA with 2,048 bits
+ * and its proof have 1.5. A client can pad its Finished, and bring requests in what is left. In TLS 1.2, the Finished is the first handshake
  * record after a change of cipher; its length tells what the cipher adds, as far as an AEAD does. What seems to add more may be padding of the
  * client's, or a piece of TLS 1.3's second hello, and records with whole requests would pass for short ones. HTTP/2 is not to be spoken over
  * ciphers that do (RFC 9113, 9.2.2): with these, short ones cost what others do.
@@ -51,9 +52,11 @@ enum weir_record_type {
 #define WEIR_RECORD_FINISHED_256 (4 + 32 + WEIR_RECORD_OVERHEAD)
 #define WEIR_RECORD_FINISHED_384 (4 + 48 + WEIR_RECORD_OVERHEAD)
 #define WEIR_RECORD_FINISHED_12 16
-#define WEIR_RECORD_OVERHEAD_12_MAX 96 /* by CBC */
-#define WEIR_RECORD_OVERHEAD_AEAD 24   /* the most that one adds: AES-GCM, its nonce and a tag */
-#define WEIR_RECORD_HANDSHAKES 3
+#define WEIR_RECORD_OVERHEAD_12_MAX 96			  /* by CBC */
+#define WEIR_RECORD_OVERHEAD_AEAD 24			  /* the most that one adds: AES-GCM, its nonce and a tag */
+#define WEIR_RECORD_UNIT 8				  /* bytes */
+#define WEIR_RECORD_FLIGHT 255				  /* units of application data that may be handshake */
+#define WEIR_RECORD_FLIGHT_LEAST (WEIR_RECORD_FLIGHT / 3) /* taken for a record that has fewer */
 
 struct weir_record {
 	__u16 length; /* of the latest record's body */
@@ -63,16 +66,16 @@ struct weir_record {
 	__u8 weight;  /* of the latest record, in tokens */
 	__u8 minor;   /* of the latest record's version, 3.minor */
 	__u8 overhead;
-	__u8 handshakes; /* records of application data that may still be handshake */
-	__u8 ciphered;	 /* the cipher was changed */
-	__u8 spared;	 /* 0: nothing has cost a token yet; else 1 + the short ones since one of them did */
+	__u8 flight;   /* units of application data that may still be handshake */
+	__u8 ciphered; /* the cipher was changed */
+	__u8 spared;   /* 0: nothing has cost a token yet; else 1 + the short ones since one of them did */
 };
 WEIR_ASSERT_SIZE(struct weir_record, 12);
 
 /* At the first record of a connection. */
 WEIR_INLINE void weir_record_start(struct weir_record *r)
 {
-	*r = (struct weir_record){ .overhead = WEIR_RECORD_OVERHEAD, .handshakes = WEIR_RECORD_HANDSHAKES };
+	*r = (struct weir_record){ .overhead = WEIR_RECORD_OVERHEAD, .flight = WEIR_RECORD_FLIGHT };
 }
 
 /* At any other: what came before may have cost a token. */
@@ -127,20 +130,31 @@ WEIR_INLINE enum weir_frame_event weir_record_skip(struct weir_record *r, __u32 
 	return r->left ? WEIR_FRAME_MORE : WEIR_FRAME_MESSAGE;
 }
 
+/* Of a record that may be TLS 1.3's handshake. */
+WEIR_INLINE __u32 weir_record_flight_weight(struct weir_record *r)
+{
+	__u32 free = r->flight * WEIR_RECORD_UNIT, units = r->length / WEIR_RECORD_UNIT + 1;
+	bool finished = r->length == WEIR_RECORD_FINISHED_256 || r->length == WEIR_RECORD_FINISHED_384;
+
+	if (units < WEIR_RECORD_FLIGHT_LEAST)
+		units = WEIR_RECORD_FLIGHT_LEAST;
+	r->flight -= finished || units > r->flight ? r->flight : units;
+	if (finished || r->length <= free)
+		return 0;
+	weir_record_paid(r);
+	return weir_bytes_weight(r->length - free, 0);
+}
+
 WEIR_INLINE __u32 weir_record_data_weight(struct weir_record *r)
 {
 	__u32 weight = weir_bytes_weight(r->length, r->overhead + WEIR_RECORD_FREE);
 
-	if (!r->handshakes && !weight)
+	if (r->flight)
+		return weir_record_flight_weight(r);
+	if (!weight)
 		return weir_record_spare_body(r);
-	if (!r->handshakes) {
-		weir_record_paid(r);
-		return weight;
-	}
-	r->handshakes--;
-	if (r->length == WEIR_RECORD_FINISHED_256 || r->length == WEIR_RECORD_FINISHED_384)
-		r->handshakes = 0;
-	return 0;
+	weir_record_paid(r);
+	return weight;
 }
 
 /* A TLS 1.2 Finished; longer is the second hello of TLS 1.3, when the server did not like the first. */
@@ -148,10 +162,10 @@ WEIR_INLINE void weir_record_finished_12(struct weir_record *r)
 {
 	__u32 overhead = r->length - WEIR_RECORD_FINISHED_12;
 
-	if (!r->ciphered || !r->handshakes || overhead > WEIR_RECORD_OVERHEAD_12_MAX)
+	if (!r->ciphered || !r->flight || overhead > WEIR_RECORD_OVERHEAD_12_MAX)
 		return;
 	r->overhead = overhead < WEIR_RECORD_OVERHEAD_AEAD ? overhead : WEIR_RECORD_OVERHEAD_AEAD;
-	r->handshakes = 0;
+	r->flight = 0;
 }
 
 WEIR_INLINE enum weir_frame_event weir_record_head(struct weir_record *r)
@@ -160,7 +174,7 @@ WEIR_INLINE enum weir_frame_event weir_record_head(struct weir_record *r)
 		return WEIR_FRAME_LOST;
 	r->header = 0;
 	r->left = r->length;
-	r->weight = r->type == WEIR_RECORD_DATA || !r->handshakes ? weir_record_data_weight(r) : 0;
+	r->weight = r->type == WEIR_RECORD_DATA || !r->flight ? weir_record_data_weight(r) : 0;
 	if (r->type == WEIR_RECORD_HANDSHAKE)
 		weir_record_finished_12(r);
 	if (r->type == WEIR_RECORD_CIPHER)

@@ -139,12 +139,23 @@ static void test_handshake_13(void **state)
 		    { DATA, WEIR_RECORD_FINISHED_384, 0 }, { DATA, SHORTEST, 1 });
 }
 
-/* No more than three records may pass for a handshake. */
+/* No more than three records may pass for a handshake, nor more than 2,040 bytes. */
 static void test_handshake_without_end(void **state)
 {
 	(void)state;
-	CHECK_START({ WEIR_RECORD_HANDSHAKE, 512, 0 }, { DATA, 1000, 0 }, { DATA, 1000, 0 }, { DATA, 1000, 0 },
+	CHECK_START({ WEIR_RECORD_HANDSHAKE, 512, 0 }, { DATA, 679, 0 }, { DATA, 100, 0 }, { DATA, 679, 0 },
 		    { DATA, 1000, 1 }, { DATA, WEIR_RECORD_FINISHED_384, 1 });
+	CHECK_START({ DATA, 2040, 0 }, { DATA, SHORTEST, 1 });
+	CHECK_START({ DATA, 2041, 1 }, { DATA, SHORTEST, 1 });
+	CHECK_START({ DATA, 2040 + 1024, 1 }, { DATA, SHORTEST - 1, 0 });
+	CHECK_START({ DATA, 2040 + 1025, 2 }, { DATA, SHORTEST - 1, 0 });
+	CHECK_START({ DATA, WEIR_RECORD_MAX, 17 }, { DATA, SHORTEST, 1 });
+	CHECK_START({ DATA, 10, 0 }, { DATA, 10, 0 }, { DATA, 680, 0 }, { DATA, SHORTEST, 1 });
+	CHECK_START({ DATA, 10, 0 }, { DATA, 10, 0 }, { DATA, 681, 1 }, { DATA, SHORTEST, 1 });
+	/* The Finished costs nothing as long as anything may be handshake. */
+	CHECK_START({ DATA, 1350, 0 }, { DATA, 281, 0 }, { DATA, WEIR_RECORD_FINISHED_256, 0 }, { DATA, SHORTEST, 1 });
+	CHECK_START({ DATA, 2031, 0 }, { DATA, WEIR_RECORD_FINISHED_384, 0 }, { DATA, SHORTEST, 1 });
+	CHECK_START({ DATA, 2032, 0 }, { DATA, WEIR_RECORD_FINISHED_384, 1 });
 }
 
 /* The Finished tells what the cipher adds: 24 bytes, as AES-GCM does, or 16, as ChaCha20-Poly1305. */
