@@ -251,10 +251,8 @@ static int ask(struct explaining *x, int slot, struct error *err)
 	if (ret)
 		return ret;
 	if (x->answer.lost < WEIR_REASON_COUNT)
-		return error_set(
-			err, -EINVAL,
-			"this is not a request that weir can read: %s (docs/reference/reasons.md has what that means)",
-			metrics_reasons[x->answer.lost].label);
+		return error_set(err, -EINVAL, "this is not a request that weir can read (%s). %s",
+				 metrics_reasons[x->answer.lost].label, metrics_reason_help(x->answer.lost));
 	return x->answer.whole ? 0 : error_set(err, -EINVAL, "this is not a complete request");
 }
 

@@ -161,7 +161,8 @@ static void refused(void **state)
 	refuse(f, "explain", REQUEST(",\"more\":1"), "more");
 	refuse(f, "explain", "{\"server\":\"b\",\"request\":{\"method\":\"GET\",\"path\":\"/\"}}", "\"b\"");
 	fake_nets[1].explained = (struct weir_explained){ .lost = WEIR_LENGTH_CONFLICT };
-	refuse(f, "explain", GET, "not a request that weir can read");
+	refuse(f, "explain", GET,
+	       "this is not a request that weir can read (length_conflict). Two Content-Length headers differ, or");
 	fake_nets[1].explained = (struct weir_explained){ .lost = WEIR_REASON_NONE };
 	refuse(f, "explain", GET, "complete");
 }
