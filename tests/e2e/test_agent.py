@@ -354,7 +354,7 @@ def test_a_log_that_nobody_reads(world):
     with open(reader, "rb", buffering=0) as log:
         eventually(lambda: weir.run("status").returncode == 0, "it answers")
         for _ in range(8192 // 64):
-            assert weir.refused("pause", "n" * 40) == f'weir: there is no server "{"n" * 40}"'
+            assert weir.refused("pause", "n" * 40) == f'weir: there is no server "{"n" * 40}": none is attached'
         weir("status")
         assert b"lost" not in log.read(1 << 16)
         weir.refused("pause", "web")

@@ -37,7 +37,7 @@ def test_before_a_minute_is_over(world, site):
     assert total(world, "limit", "server", "limit") == {("web", "user"): (4, 1, 0)}
     assert total(world, "server", "server") == {("web",): (4, 1, 0)}
     assert history(world, "--filter", "carol") == history(world, "web", "--filter", "carol") == []
-    assert world.weir.refused("history", "other") == 'weir: there is no server "other"'
+    assert world.weir.refused("history", "other") == 'weir: there is no server "other", only web'
     assert [row["user"] for row in history(world, "web", "--filter", "BO")] == ["bob"]
 
 

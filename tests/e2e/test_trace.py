@@ -187,7 +187,7 @@ def test_server_ends(world, site, trace):
 
 
 def test_wrong_use(world, site):
-    assert site.weir.refused("trace", "other") == 'weir: there is no server "other"'
+    assert site.weir.refused("trace", "other") == 'weir: there is no server "other", only web'
     refusal = site.weir.refused("trace", "--decision", "tls", status=2)
     assert 'there is no decision "tls": passed, shed, exempt' in refusal
     for option in "--count", "--for":

@@ -63,16 +63,40 @@ int state_find(const struct state *state, const char *name)
 	return -ENOENT;
 }
 
+/* Appends NAME, NAME and how many have no room. Those that are draining only if asked for. */
+static void list_names(const struct state *state, bool draining, char *text, size_t size)
+{
+	size_t used = 0, more = 0;
+
+	text[0] = '\0';
+	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
+		const struct server *server = state->servers[slot];
+
+		if (!server || (server->draining && !draining))
+			continue;
+		if (more || used + strlen(server->name) + sizeof(", ") + sizeof(" and 64 more") > size)
+			more++;
+		else
+			used += sprintf(text + used, "%s%s", used ? ", " : "", server->name);
+	}
+	if (more)
+		sprintf(text + used, " and %zu more", more);
+}
+
 int state_unknown(const struct state *state, const char *name, struct error *err)
 {
 	struct nearest meant = nearest_to(name);
+	char names[160];
 
 	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++)
 		if (state->servers[slot])
 			nearest_try(&meant, state->servers[slot]->name);
 	if (meant.found)
 		return error_set(err, -ENOENT, "there is no server \"%s\": is \"%s\" meant?", name, meant.found);
-	return error_set(err, -ENOENT, "there is no server \"%s\"", name);
+	list_names(state, true, names, sizeof(names));
+	if (!*names)
+		return error_set(err, -ENOENT, "there is no server \"%s\": none is attached", name);
+	return error_set(err, -ENOENT, "there is no server \"%s\", only %s", name, names);
 }
 
 int state_draining(const struct server *server, struct error *err)
@@ -82,20 +106,6 @@ int state_draining(const struct server *server, struct error *err)
 		"server \"%s\" is detached and draining, so none of its requests are limited any more. It can be attached again when its "
 		"translated connections have ended (\"weir detach %s --force\" resets them)",
 		server->name, server->name);
-}
-
-/* Appends ", NAME" for each server that is not draining, as far as it fits. */
-static void list_names(const struct state *state, char *text, size_t size)
-{
-	size_t used = 0;
-
-	text[0] = '\0';
-	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
-		const struct server *server = state->servers[slot];
-
-		if (server && !server->draining && used + strlen(server->name) + 3 < size)
-			used += sprintf(text + used, "%s%s", used ? ", " : "", server->name);
-	}
 }
 
 int state_find_only(const struct state *state, struct error *err)
@@ -114,7 +124,7 @@ int state_find_only(const struct state *state, struct error *err)
 		}
 	}
 	if (n > 1) {
-		list_names(state, names, sizeof(names));
+		list_names(state, false, names, sizeof(names));
 		return error_set(err, -EINVAL, "%d servers are attached, name one of them with --server: %s", n, names);
 	}
 	if (n == 0 && draining < 0)

@@ -130,7 +130,7 @@ int server_name_groups(struct server *server, struct error *err);
 
 /* The slot of a name; -ENOENT. */
 int state_find(const struct state *state, const char *name);
-/* -ENOENT, and which one may be meant. */
+/* -ENOENT, and which one may be meant, or which there are. */
 int state_unknown(const struct state *state, const char *name, struct error *err);
 /* -EBUSY, and the way out: one that is draining cannot be changed, or attached anew. */
 int state_draining(const struct server *server, struct error *err);

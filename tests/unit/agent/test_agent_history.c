@@ -149,7 +149,7 @@ static void changes_of_a_server(void **state)
 	succeed(f, "audit", "{\"name\":\"api\"}");
 	succeed(f, "audit", "{\"name\":\"gone\"}");
 	succeed(f, "audit", "{\"name\":\"gone\",\"since\":1}");
-	refuse(f, "audit", "{\"name\":\"goen\"}", "there is no server \"goen\"");
+	refuse(f, "audit", "{\"name\":\"goen\"}", "there is no server \"goen\", only api");
 }
 
 static void ten_of_a_kind(void **state)

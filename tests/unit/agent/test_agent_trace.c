@@ -204,7 +204,7 @@ static void server_ends(void **state)
 
 static void refused(void **state)
 {
-	trace(&first, "{\"name\":\"other\"}", "{\"error\":\"there is no server \\\"other\\\"\"}");
+	trace(&first, "{\"name\":\"other\"}", "{\"error\":\"there is no server \\\"other\\\", only api\"}");
 	trace(&first, "{\"decisions\":[\"passed\",\"tls\"]}",
 	      "{\"error\":\"there is no decision \\\"tls\\\": " DECISIONS "\"}");
 	trace(&first, "{\"decisions\":[5]}", "{\"error\":\"there is no decision \\\"\\\": " DECISIONS "\"}");

@@ -202,12 +202,43 @@ static void the_only_one(void **state)
 	state_clear(&s);
 }
 
+/* Whoever misspells a name sees what there is, one that is draining as well: its state can be asked for. */
+static void unknown(void **state)
+{
+	struct state s = { 0 };
+	struct error err;
+
+	(void)state;
+	assert_int_equal(state_unknown(&s, "web", &err), -ENOENT);
+	assert_string_equal(err.text, "there is no server \"web\": none is attached");
+	s.servers[9] = server_at("api", 1, "[\"*:80\"]");
+	assert_int_equal(state_unknown(&s, "web", &err), -ENOENT);
+	assert_string_equal(err.text, "there is no server \"web\", only api");
+	s.servers[3] = server_at("metrics", 1, "[\"*:81\"]");
+	s.servers[3]->draining = true;
+	assert_int_equal(state_unknown(&s, "web", &err), -ENOENT);
+	assert_string_equal(err.text, "there is no server \"web\", only metrics, api");
+	assert_int_equal(state_unknown(&s, "apa", &err), -ENOENT);
+	assert_string_equal(err.text, "there is no server \"apa\": is \"api\" meant?");
+	state_clear(&s);
+	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "api-%02d", slot);
+		s.servers[slot] = server_at(name, 1, "[\"*:80\"]");
+	}
+	assert_int_equal(state_unknown(&s, "web.example", &err), -ENOENT);
+	assert_non_null(strstr(err.text, "only api-00, api-01, "));
+	assert_non_null(strstr(err.text, "api-17 and 46 more"));
+	state_clear(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(limit_lists),		cmocka_unit_test(numbers),	   cmocka_unit_test(groups),
 		cmocka_unit_test(groups_become_exempt), cmocka_unit_test(too_many_groups), cmocka_unit_test(conflicts),
-		cmocka_unit_test(the_only_one),
+		cmocka_unit_test(the_only_one),		cmocka_unit_test(unknown),
 	};
 
 	return cmocka_run_group_tests_name("state", tests, NULL, NULL);
