@@ -63,27 +63,8 @@ static void say_unknown(const struct shape *shape, const struct node *node, stru
 
 /* --- values */
 
-static bool check_type(const struct field *field, const struct node *node, struct problems *problems)
-{
-	static const enum node_type types[] = {
-		[FIELD_TEXT] = NODE_TEXT, [FIELD_NUMBER] = NODE_NUMBER, [FIELD_RATE] = NODE_NUMBER,
-		[FIELD_FLAG] = NODE_FLAG, [FIELD_OBJECT] = NODE_OBJECT,
-	};
-	enum node_type wanted = types[field->type];
-	bool scalar = node->type == NODE_NUMBER || node->type == NODE_FLAG;
-
-	if (node->type == wanted || (field->type == FIELD_RATE && node->type == NODE_TEXT))
-		return true;
-	if (wanted == NODE_TEXT && scalar)
-		problem_node(problems, node, "must be a text: write it in quotes, \"%s\"", node->text);
-	else if ((wanted == NODE_NUMBER || wanted == NODE_FLAG) && node->type == NODE_TEXT)
-		problem_node(problems, node, "must be %s, not the text \"%s\"", node_type_name(wanted), node->text);
-	else
-		problem_node(problems, node, "must be %s, not %s", node_type_name(wanted), node_type_name(node->type));
-	return false;
-}
-
-static void check_words(const struct field *field, const struct node *node, struct problems *problems)
+/* Whether it is one of the words. */
+static bool check_words(const struct field *field, const struct node *node, struct problems *problems)
 {
 	CLEANUP_FREE char *list = NULL;
 	size_t size;
@@ -91,14 +72,59 @@ static void check_words(const struct field *field, const struct node *node, stru
 
 	for (const char *const *word = field->words; *word; word++)
 		if (strcmp(*word, node->text) == 0)
-			return;
+			return true;
 	out = open_memstream(&list, &size);
 	if (!out)
-		return;
+		return false;
 	for (const char *const *word = field->words; *word; word++)
 		fprintf(out, "%s%s", word == field->words ? "" : word[1] ? ", " : " or ", *word);
 	fclose(out);
 	problem_node(problems, node, "\"%s\": must be %s", node->text, list);
+	return false;
+}
+
+/* Whether the text is right, however it was written. */
+static bool check_text_value(const struct field *field, const struct node *node, struct problems *problems)
+{
+	struct error why = { 0 };
+
+	if (field->words)
+		return check_words(field, node, problems);
+	if (!field->check || !field->check(field, node->text, &why))
+		return true;
+	problem_node(problems, node, "%s", why.text);
+	return false;
+}
+
+static bool is_unquoted(const struct node *node)
+{
+	return node->type == NODE_NUMBER || node->type == NODE_FLAG;
+}
+
+/* What YAML takes for something else than the text that it was meant to be: quotes mend it only if that text is right. */
+static void check_unquoted(const struct field *field, const struct node *node, struct problems *problems)
+{
+	if (check_text_value(field, node, problems))
+		problem_node(problems, node, "must be a text: write it in quotes, \"%s\"", node->text);
+}
+
+static bool check_type(const struct field *field, const struct node *node, struct problems *problems)
+{
+	static const enum node_type types[] = {
+		[FIELD_TEXT] = NODE_TEXT, [FIELD_NUMBER] = NODE_NUMBER, [FIELD_RATE] = NODE_NUMBER,
+		[FIELD_FLAG] = NODE_FLAG, [FIELD_OBJECT] = NODE_OBJECT,
+	};
+	enum node_type wanted = types[field->type];
+
+	if (node->type == wanted || (field->type == FIELD_RATE && node->type == NODE_TEXT))
+		return true;
+	if (wanted == NODE_TEXT && is_unquoted(node))
+		check_unquoted(field, node, problems);
+	else if ((wanted == NODE_NUMBER || wanted == NODE_FLAG) && node->type == NODE_TEXT)
+		problem_node(problems, node, "must be %s, not the text \"%s\"", node_type_name(wanted), node->text);
+	else
+		problem_node(problems, node, "must be %s, not %s", node_type_name(wanted), node_type_name(node->type));
+	return false;
 }
 
 static void check_number(const struct field *field, const struct node *node, struct problems *problems)
@@ -144,7 +170,6 @@ static bool has_leading_zero(const struct node *node)
 static void check_value(struct checking *c, const struct field *field, const struct node *node)
 {
 	struct problems *problems = c->problems;
-	struct error why = { 0 };
 
 	if (!check_type(field, node, problems))
 		return;
@@ -157,10 +182,8 @@ static void check_value(struct checking *c, const struct field *field, const str
 		check_number(field, node, problems);
 	else if (field->type == FIELD_RATE)
 		check_rate(node, problems);
-	else if (field->words)
-		check_words(field, node, problems);
-	else if (field->check && field->check(field, node->text, &why))
-		problem_node(problems, node, "%s", why.text);
+	else
+		check_text_value(field, node, problems);
 }
 
 /* Each object's text is said to be there twice where it comes again. */

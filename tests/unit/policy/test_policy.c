@@ -253,6 +253,9 @@ static void documents(void **state)
 	PROBLEMS(THROTTLE "  dryRun: true\n---\n" THROTTLE "  dryRun: true\n", "7:1 $: Throttle api is there twice");
 	PROBLEMS("apiVersion: weir/v1\nkind: Throttle\nmetadata: {name: 12}\nspec: {}\n",
 		 "3:18 $.metadata.name: must be a text: write it in quotes, \"12\"");
+	PROBLEMS(THROTTLE "  inside: 5\n", "5:11 $.spec.inside: \"5\": must be off, see, answer, hold or auto");
+	PROBLEMS(THROTTLE "  xdp: false\n", "5:8 $.spec.xdp: \"false\": must be auto, native, generic or off");
+	PROBLEMS(THROTTLE "  listen: [8080]\n", "5:12 $.spec.listen[0]: \"8080\" is not ADDR:PORT");
 	PROBLEMS("kind: List\napiVersion: v1\nitems:\n- kind: Pod\n  apiVersion: v1\n- 3\n",
 		 "4:9 $.items[0].kind: ", "6:3 $.items[1]: ");
 }
