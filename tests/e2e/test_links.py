@@ -133,7 +133,7 @@ def test_another_weir(world):
         assert done.returncode == 0 and "another weir's programs are on lo (id " in done.stderr
     finally:
         other("uninstall", "--force")
-    eventually(lambda: not site.status()["other_weir"], "the agent has looked again")
+    eventually(lambda: not site.status()["other_weir"], "the kernel has let go of its programs: no look of the agent's is needed", 2)
     assert "another weir" not in world.weir("status")
 
 

@@ -175,6 +175,14 @@ int datapath_links_sync(struct datapath *dp, const struct datapath_interfaces *w
 	return datapath_directory_sync(dp, err) ?: netns_run(dp->netns_fd, sync_inside, &call, err);
 }
 
+/* What ends elsewhere tells nobody: whoever has just uninstalled the other weir is not told to do so until the next look. */
+static void forget_gone(struct datapath_link *links, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (links[i].other_weir && hooks_is_gone(links[i].other_weir))
+			links[i].other_weir = 0;
+}
+
 int datapath_links(struct datapath *dp, struct datapath_link **links, struct error *err)
 {
 	struct datapath_link *copy;
@@ -188,6 +196,7 @@ int datapath_links(struct datapath *dp, struct datapath_link **links, struct err
 	pthread_mutex_unlock(&dp->lock);
 	if (!copy)
 		return error_set(err, -ENOMEM, "out of memory");
+	forget_gone(copy, n);
 	*links = copy;
 	return n;
 }

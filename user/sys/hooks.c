@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "sys/netlink.h"
+#include "sys/privilege.h"
 
 struct owner_list {
 	struct hook_owner *owners;
@@ -138,6 +139,14 @@ __s64 hooks_other_weir(__u32 ifindex, enum attach_direction d, __u32 own)
 		if (owners[i].ours && owners[i].id != own)
 			return owners[i].id;
 	return n < 0 ? n : 0;
+}
+
+bool hooks_is_gone(__u32 id)
+{
+	CLEANUP_PRIVILEGED struct privileged privileged = privilege_begin(PRIVILEGE_MAP);
+	CLEANUP_CLOSE int fd = bpf_prog_get_fd_by_id(id);
+
+	return fd < 0 && errno == ENOENT;
 }
 
 /* By tcx it is put behind those that are there; of filters those with a smaller priority, then handle, run before. */

@@ -27,6 +27,9 @@ int hooks_read(__u32 ifindex, enum attach_direction direction, struct hook_owner
  */
 __s64 hooks_other_weir(__u32 ifindex, enum attach_direction direction, __u32 own);
 
+/* Whether no program has this id any more, on any hook. False where that cannot be found out. */
+bool hooks_is_gone(__u32 id);
+
 /* Where among n owners weir runs: before the one with this index, or behind all. It need not be there. */
 size_t hooks_place(const struct hook_owner *owners, size_t n, bool tcx);
 
