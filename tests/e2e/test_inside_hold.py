@@ -45,7 +45,8 @@ def held(world, serve):
     def start(qps, burst, *options):
         server = serve("apiserver")
         attach(world, server, mode="hold", options=options)
-        world.weir("limit", "set", "user", "--qps", qps, "--burst", burst)
+        done = world.weir.run("limit", "set", "user", "--qps", qps, "--burst", burst)
+        assert done.returncode == 0 and bool(done.stderr) == (qps == 0), done.stderr  # with no tokens, it warns that requests pass
         return server
     return start
 
@@ -147,7 +148,7 @@ def test_debts_end_where_the_server_is_detached(world, held):
     world.weir("detach", "web", "--force")
     attach(world, server, mode="hold", options=("--hold-max", "25"))
     assert world.weir("limit", "set", "user", "--qps", "0.02", "--burst", 1) == \
-        'server "web": limit user is set, and enforced inside: the connections of who is over it wait\n'
+        'server "web": limit user is set; inside nobody is refused: the connections of who is over it wait\n'
     assert Client(world, server, "alice", n=1).counts()[0] == {"200": 1, "connections": 1}
     assert packets(world, "held_record") == 0
 
@@ -275,7 +276,14 @@ def test_what_is_otherwise_is_said(world, held):
 
     assert "no seat is waited for" in warnings("open", "--key", "user", "--in-flight", 5)
     assert "its penalty begins for nobody" in warnings("user", "--qps", 5, "--burst", 5, "--penalty", "exponential:1s..8s")
+    passes = "with hold nobody is refused: whom it denies, or gives no tokens, passes when --hold-max is over"
+    assert passes in warnings("namespace", "--deny")
+    assert passes in warnings("total", "--qps", 0, "--burst", 2)
     assert "with hold" not in warnings("total", "--qps", 5, "--burst", 5)
+    done = world.weir.run("limit", "set", "never", "--key", "source", "--connections", "--deny", "--dry-run")
+    assert "with hold" not in done.stderr
+    assert world.weir("limit", "set", "many", "--key", "source", "--connections", "--qps", 50, "--burst", 50) == \
+        'server "web": limit many is set, and enforced\n'
 
 
 def test_a_policy_says_what_does_nothing(world, tmp_path):

@@ -150,6 +150,8 @@ def test_who_enforces_in_see_is_told(world, serve):
     assert world.weir("limit", "set", "user", "--server", "web", "--enforce") == \
         'server "web": limit user is set; what is over a limit is counted, and passes: ' \
         'requests are only seen inside the server (inside: see)\n'
+    assert world.weir("limit", "set", "many", "--server", "web", "--key", "source", "--connections", "--qps", 50, "--burst", 50) == \
+        'server "web": limit many is set, and enforced\n'
     assert "requests over their limits pass" in world.weir("status")
     assert world.weir("dry-run", "web", "on") == 'server "web" is in a dry run: nothing is refused\n'
     assert world.weir("dry-run", "web", "off") == \

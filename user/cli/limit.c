@@ -249,7 +249,7 @@ static const char *became(json_t *result)
 	if (strcmp(server_mode, "paused") == 0)
 		return "set; the server is paused: nothing is refused";
 	if (strcmp(cli_text(result, "lane"), "hold") == 0)
-		return "set, and enforced inside: the connections of who is over it wait";
+		return "set; inside nobody is refused: the connections of who is over it wait";
 	if (*cli_text(result, "refuses_not"))
 		return "set";
 	return json_is_true(json_object_get(result, "admits_nothing")) ?

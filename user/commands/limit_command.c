@@ -35,6 +35,12 @@ static json_t *warnings_of(struct agent *agent, int slot, const struct limit *li
 	return texts;
 }
 
+/* Connections are counted in packets, whatever is done with requests. */
+static const char *lane_of(const struct agent *agent, int slot, const struct limit *limit)
+{
+	return weir_limit_is_of_connections(limit->kind) ? "wire" : inside_lane(agent, slot);
+}
+
 /* The amount that was set, the limit's or a subject's, lets nothing pass: a mistake, perhaps. */
 static bool admits_nothing(const struct limit *limit, const char *subject)
 {
@@ -71,12 +77,12 @@ int agent_limit_set(struct agent *agent, json_t *arguments, json_t **result, str
 	if (subject)
 		key_subject_parse(limit->key, subject, canonical, NULL);
 	inside = inside_chosen_anew(agent, slot);
-	if (!limit->dry_run)
+	if (!limit->dry_run && !weir_limit_is_of_connections(limit->kind))
 		refuses_not = inside_refuses_not(agent, slot);
 	*result = json_pack("{s:s, s:s, s:s?, s:s, s:s, s:s, s:b, s:s*, s:s*}", "server",
 			    agent->state.servers[slot]->name, "limit", name, "subject", subject ? canonical : NULL,
 			    "mode", limit->dry_run ? "dry-run" : "enforce", "server_mode", server_mode(agent, slot),
-			    "lane", inside_lane(agent, slot), "admits_nothing",
+			    "lane", lane_of(agent, slot, limit), "admits_nothing",
 			    admits_nothing(limit, subject ? canonical : NULL), "inside", inside, "refuses_not",
 			    refuses_not);
 	log_info("server \"%s\": limit %s%s%s is set", agent->state.servers[slot]->name, name, subject ? " " : "",

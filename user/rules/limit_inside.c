@@ -11,8 +11,26 @@ static bool has_paths(const struct limit *limit)
 	return false;
 }
 
+static bool is_for_good(const struct limit *limit, const struct datapath_amount *amount)
+{
+	return amount->set && (amount->deny || (!weir_limit_has_seats(limit->kind) && !amount->per_ns));
+}
+
+static bool refuses_for_good(const struct limit *limit)
+{
+	for (size_t i = 0; i < limit->n_overrides; i++)
+		if (is_for_good(limit, &limit->overrides[i].amount))
+			return true;
+	return is_for_good(limit, &limit->amount);
+}
+
 static void limit_held(const struct limit *limit, json_t *texts)
 {
+	if (refuses_for_good(limit))
+		json_array_append_new(
+			texts,
+			json_string(
+				"with hold nobody is refused: whom it denies, or gives no tokens, passes when --hold-max is over"));
 	if (limit->kind == WEIR_LIMIT_IN_FLIGHT)
 		json_array_append_new(
 			texts,
@@ -52,6 +70,8 @@ static void limit_by_memory(const struct limit *limit, json_t *texts)
 
 void limit_inside(const struct limit *limit, struct inside_refusals how, json_t *texts)
 {
+	if (weir_limit_is_of_connections(limit->kind))
+		return;
 	if (has_paths(limit))
 		json_array_append_new(texts,
 				      json_string("inside the server it is for no request: paths are not read there"));

@@ -13,7 +13,7 @@ struct inside_refusals {
 	bool writes; /* by memory, where registers cannot be written (--write-memory) */
 };
 
-/* Appends a text for each such thing, without the limit's name. */
+/* Appends a text for each such thing, without the limit's name. There is none of a limit on connections: packets decide it everywhere. */
 void limit_inside(const struct limit *limit, struct inside_refusals how, json_t *texts);
 
 /*
