@@ -323,6 +323,26 @@ static void test_settings_before_a_preamble(void **state)
 	}
 }
 
+/*
+ * A record before the client has begun one answers nothing: what such a client sends may be requests, and none of them is free. A connection
+ * that was hunting may have been followed by records before.
+ */
+static void test_a_record_that_nobody_began(void **state)
+{
+	static const __u8 types[] = { WEIR_RECORD_HANDSHAKE, WEIR_RECORD_ALERT };
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		struct hold_scene s;
+
+		hold_open(&s, WEIR_PHASE_FOLLOWED);
+		s.conn.hold.by_records = i / 2;
+		assert_int_equal(hold_server_speaks(&s, &types[i % 2], 1), WEIR_BAD_RESPONSE);
+		assert_false(weir_hold_is_tls(&s.conn));
+		assert_true(weir_hold_may_be_http(&s.conn));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -341,6 +361,7 @@ int main(void)
 		cmocka_unit_test(test_digit_of_a_version),
 		cmocka_unit_test(test_settings_behind_an_answer),
 		cmocka_unit_test(test_settings_before_a_preamble),
+		cmocka_unit_test(test_a_record_that_nobody_began),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
