@@ -5,8 +5,9 @@ _weir_commands() {
 	weir help 2>/dev/null | sed -n 's/^  \([a-z].\{13\}\) .*/\1/p' | sed 's/ *$//'
 }
 
+# Where they are listed: an example may have another command's.
 _weir_options() {
-	weir help "$@" 2>/dev/null | grep -o -- '--[a-z][a-z-]*' | sort -u
+	weir help "$@" 2>/dev/null | sed -nE 's/^  (    |-., )(--[a-z-]+).*/\2/p' | sort -u
 }
 
 _weir_servers() {
@@ -20,15 +21,17 @@ _weir_limits() {
 # What an option of a few words takes.
 _weir_values() {
 	case $1 in
-	--by) printf '%s\n' user namespace verb resource source connection limit request refusal ;;
+	--by) [ "$command" != history ] || echo server; printf '%s\n' user namespace verb resource source connection limit request refusal ;;
 	--sort) printf '%s\n' requests refused dry_run held ;;
 	--decision) printf '%s\n' passed shed exempt dry_run_shed rejected dry_run_rejected ;;
 	esac
 }
 
-# Those options of a command that take a value.
+# Those options of a command that take a value; one that begins like this.
 _weir_valued() {
-	weir help "$@" 2>/dev/null | grep -o -- '--[a-z][a-z-]*=' | tr -d =
+	local value=$1
+	shift
+	weir help "$@" 2>/dev/null | sed -nE "s/^  (   |-.,) (--[a-z-]+)=$value.*/\\1 \\2/p" | tr -d , | grep -o -- "-[^ ]*"
 }
 
 # What may stand at this place behind a command of these words.
@@ -40,7 +43,8 @@ _weir_arguments() {
 	dry-run:2) printf 'on\noff\n' ;;
 	"limit set":1) printf 'total\nnamespace\nuser\nsource-and-object\n'; _weir_limits ;;
 	"limit delete":1) _weir_limits ;;
-	help:1) _weir_commands ;;
+	help:1) _weir_commands | cut -d' ' -f1 | sort -u ;;
+	help:2) [ "$before" != limit ] || _weir_commands | sed -n 's/^limit //p' ;;
 	esac
 }
 
@@ -61,7 +65,6 @@ _weir() {
 	fi
 	case $before in
 	--server) mapfile -t COMPREPLY < <(compgen -W "$(_weir_servers)" -- "$now") && return ;;
-	-f | --filename | --policy | --state-dir | --pin-dir) mapfile -t COMPREPLY < <(compgen -f -- "$now") && return ;;
 	--by | --sort | --decision) mapfile -t COMPREPLY < <(compgen -W "$(_weir_values "$before")" -- "$now") && return ;;
 	-o | --output) mapfile -t COMPREPLY < <(compgen -W "table json yaml" -- "$now") && return ;;
 	esac
@@ -71,7 +74,12 @@ _weir() {
 		return
 	fi
 	# shellcheck disable=SC2086
-	valued=$'\n'$(_weir_valued $command)$'\n'
+	if [ "$command" = replay ] || [ "$before" = --netns ] || _weir_valued '(FILE|DIR)' $command | grep -qx -- "$before"; then
+		mapfile -t COMPREPLY < <(compgen -f -- "$now")
+		return
+	fi
+	# shellcheck disable=SC2086
+	valued=$'\n'$(_weir_valued '' $command)$'\n'
 	for word in "${COMP_WORDS[@]:first:COMP_CWORD-first}"; do
 		if [[ $word == -* ]]; then
 			value=
