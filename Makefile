@@ -6,6 +6,7 @@ VERSION := 0.1.0
 PREFIX ?= /usr/local
 BINDIR ?= $(PREFIX)/bin
 MANDIR ?= $(PREFIX)/share/man
+DOCDIR ?= $(PREFIX)/share/doc/weir
 BASHCOMPDIR ?= $(PREFIX)/share/bash-completion/completions
 ZSHCOMPDIR ?= $(PREFIX)/share/zsh/site-functions
 UNITDIR ?= $(PREFIX)/lib/systemd/system
@@ -83,6 +84,8 @@ UNIT_SOURCES := $(wildcard tests/unit/*/*.c)
 SKELETON_HEADERS := $(shell grep -lF '.skel.h"' $(wildcard user/*/*.h))
 SKELETON_USERS := $(shell grep -lF -e '.skel.h"' $(SKELETON_HEADERS:user/%=-e '"%"') $(USER_SOURCES) $(wildcard tests/*/*.c) $(UNIT_SOURCES))
 MAN_PAGES := $(wildcard docs/*.8)
+# What people read, and the examples that it names: in the folders that they have here, because pages name each other.
+GUIDES := README.md $(filter-out %.8,$(wildcard docs/*.* docs/*/*)) $(wildcard packaging/nginx/* packaging/kubernetes/*/*)
 
 UNIT_TEST_SOURCES := $(foreach source,$(UNIT_SOURCES),$(if $(filter test_%,$(notdir $(source))),$(source)))
 UNIT_TESTS := $(UNIT_TEST_SOURCES:%.c=build/%)
@@ -328,18 +331,20 @@ build/fuzz/%: build/fuzz/tests/fuzz/fuzz_%.o build/fuzz/libweir.a
 
 # --- What people ask for
 
-install: all ## install the binary, the man pages, the systemd unit and the completion for bash and zsh (DESTDIR, PREFIX=/usr/local)
+install: all ## install the binary, the man page, the guides, the systemd unit and the completion for bash and zsh (DESTDIR, PREFIX=/usr/local)
 	install -D -m 755 build/weir $(DESTDIR)$(BINDIR)/weir
 	$(if $(MAN_PAGES),install -D -m 644 -t $(DESTDIR)$(MANDIR)/man8 $(MAN_PAGES))
 	sed 's|@BINDIR@|$(BINDIR)|' user/weir.service.in | install -D -m 644 /dev/stdin $(DESTDIR)$(UNITDIR)/weir.service
 	install -D -m 644 packaging/completion/weir.bash $(DESTDIR)$(BASHCOMPDIR)/weir
 	install -D -m 644 packaging/completion/_weir $(DESTDIR)$(ZSHCOMPDIR)/_weir
+	@for guide in $(GUIDES); do install -D -m 644 $$guide $(DESTDIR)$(DOCDIR)/$$guide || exit; done
 
 deb: all ## build/weir_VERSION_ARCH.deb, a package of what install installs (needs dpkg-dev)
 	@packaging/deb/build $(VERSION)
 
 uninstall: ## remove what install put there
 	rm -f $(DESTDIR)$(BINDIR)/weir $(DESTDIR)$(UNITDIR)/weir.service $(DESTDIR)$(BASHCOMPDIR)/weir $(DESTDIR)$(ZSHCOMPDIR)/_weir $(addprefix $(DESTDIR)$(MANDIR)/man8/,$(notdir $(MAN_PAGES)))
+	rm -rf $(addprefix $(DESTDIR)$(DOCDIR)/,README.md docs packaging)
 
 # A recursive make sees the tools and libraries that install-deps has just brought.
 demo: ## two users, one of them noisy, in front of a real nginx (root; installs what it misses on Debian)

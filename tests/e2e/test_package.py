@@ -50,7 +50,8 @@ def test_life_of_the_package(packages, tmp_path):
     machine.dpkg("--install", packages[0])
     for path in ("usr/bin/weir", "lib/systemd/system/weir.service", "usr/share/man/man8/weir.8.gz",
                  "usr/share/bash-completion/completions/weir", "usr/share/zsh/vendor-completions/_weir",
-                 "usr/share/weir/monitoring/dashboard.json", "etc/weir/policy.d"):
+                 "usr/share/weir/monitoring/dashboard.json", "etc/weir/policy.d", "usr/share/doc/weir/README.md",
+                 "usr/share/doc/weir/docs/reference/reasons.md", "usr/share/doc/weir/packaging/nginx/kubernetes.conf"):
         assert machine.has(path), path
     enabled = tmp_path / "etc/systemd/system/multi-user.target.wants/weir.service"
     assert enabled.is_symlink()

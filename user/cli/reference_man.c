@@ -124,6 +124,8 @@ void reference_man(FILE *out)
 	print_entries(out, "FILES", reference_files);
 	fputs(".SH EXAMPLES\n.nf\nweir agent &\nweir attach api \\-\\-port 8080 \\-\\-trusted\\-proxy 127.0.0.1\n"
 	      "weir limit set user \\-\\-qps 50 \\-\\-burst 100\nweir limit set user noisy \\-\\-qps 5 \\-\\-burst 10\n"
-	      "weir status\nweir detach api\n.fi\n",
+	      "weir status\nweir detach api\n.fi\n"
+	      ".SH SEE ALSO\nThe guides are installed with weir, in share/doc/weir beside its bin: how to do what, policy files,\n"
+	      "metrics, and what each reason means (docs/reference/reasons.md).\n",
 	      out);
 }
