@@ -74,9 +74,21 @@ def test_removal_does_not_wait(tmp_path):
     for program in ("weir", "deb-systemd-invoke"):
         (tmp_path / program).write_text(f'#!/bin/sh\necho {program} "$@" $WEIR_STATE_DIR $WEIR_PIN_DIR >>{said}\n')
         (tmp_path / program).chmod(0o755)
-    subprocess.run([ROOT / "packaging/deb/prerm", "remove"], check=True,
-                   env={"PATH": f"{tmp_path}:{os.environ['PATH']}", "WEIR_STATE_DIR": "/other", "WEIR_PIN_DIR": "/other"})
-    assert said.read_text().splitlines()[-1] == "weir uninstall --force-after 10s"
+    defaults = tmp_path / "defaults"
+    defaults.mkdir()
+
+    def ended():
+        subprocess.run(["unshare", "--mount", "sh", "-ec", 'mount --bind "$1" /etc/default; exec "$2" remove', "sh", defaults,
+                        ROOT / "packaging/deb/prerm"], check=True,
+                       env={"PATH": f"{tmp_path}:{os.environ['PATH']}", "WEIR_STATE_DIR": "/other", "WEIR_PIN_DIR": "/other"})
+        return said.read_text().splitlines()[-1]
+
+    assert ended() == "weir uninstall --force-after 10s"
+    options = defaults / "weir"
+    options.write_text('WEIR_OPTIONS="--policy /p --state-dir /s --metrics off --pin-dir=/b"\n')
+    assert ended() == "weir uninstall --force-after 10s --state-dir=/s --pin-dir=/b"
+    options.write_text("WEIR_STATE_DIR=/s\nWEIR_OPTIONS=\n")
+    assert ended() == "weir uninstall --force-after 10s /s"
 
 
 def test_a_later_one_is_newer(packages, monkeypatch):
