@@ -93,7 +93,7 @@ def why_empty(world, *words):
 
 
 def test_no_rows(world, site):
-    assert why_empty(world) == ""
+    assert why_empty(world) == "weir: no rows: no requests were seen\n"
     assert "limits on connections" in why_empty(world, "--by", "connection")
     assert "there is no limit" in why_empty(world, "--by", "limit")
     site.client("alice").get("/")

@@ -41,7 +41,7 @@ int top_table_fill(struct table *table, const struct top_look *look, struct top 
 /* The n-th row that is shown; NULL: there are not so many. */
 const struct top_subject *top_shown(const struct top_look *look, const struct top *top, size_t n);
 
-/* Why no row is shown, for people; NULL: some are, or nothing was asked. */
+/* Why no row is shown, for people; NULL: some are. */
 const char *top_why_empty(const struct top_look *look, const struct top *top);
 
 /* Takes the terminal until somebody quits. 0, or a negative errno with err filled in. */

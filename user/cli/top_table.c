@@ -249,5 +249,5 @@ const char *top_why_empty(const struct top_look *look, const struct top *top)
 	if (is_unread(top))
 		return "what came is TLS, of which only addresses are known (--by source); in a Go server attach --inside "
 		       "see reads users";
-	return strcmp(look->by->name, "refusal") ? NULL : "nothing was refused";
+	return strcmp(look->by->name, "refusal") ? "no requests were seen" : "nothing was refused";
 }
