@@ -26,8 +26,56 @@ HTTP2 = configuration("""
     }}
 """)
 
+EARLY = configuration("""
+    log_format seen "$request_uri";
+    access_log {directory}/access.log seen;
+    ssl_certificate {directory}/../tls.crt;
+    ssl_certificate_key {directory}/../tls.key;
+    ssl_protocols TLSv1.3;
+    ssl_early_data on;
+    server {{
+        listen {listen} ssl;
+        location / {{ return 200 "ok\\n"; }}
+    }}
+""")
+
 pytestmark = [pytest.mark.together,
               pytest.mark.skipif("cgroup2" not in Path("/proc/mounts").read_text(), reason="no cgroup2 is mounted")]
+
+
+@pytest.fixture
+def early(world):
+    """nginx that takes early data, and what asks it for / in a connection of its own."""
+    place, session, request = world.veth(), world.directory / "session", world.directory / "request"
+    run("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=weir", "-days", "2",
+        "-keyout", world.directory / "tls.key", "-out", world.directory / "tls.crt")
+    site = world.site(place, world.real_server("nginx", place, text=EARLY))
+    site.attach("--hold", "drop", "--inside", "off")
+    text = b"GET / HTTP/1.1\r\nHost: weir\r\nConnection: close\r\n\r\n"
+    request.write_bytes(text)
+
+    def asking(*options, **given):
+        command = place.client_ns.command("openssl", "s_client", "-connect", f"{place.address}:{site.server.port}", "-ign_eof",
+                                          "-sess_out", session, *options)
+        client = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, **given)
+        world.at_end(lambda: end(client))
+        return client
+
+    first = asking(stdin=subprocess.PIPE)
+    assert b"200 OK" in first.communicate(text, PATIENCE_S)[0]
+    return site, lambda: asking("-sess_in", session, "-early_data", request, stdin=subprocess.DEVNULL)
+
+
+def test_early_data_is_charged(early):
+    """Each connection has a request in what the server gets before it has answered: that is no certificate of the client's."""
+    site, asking = early
+    site.limit("user", burst=3)
+    for _ in range(3):
+        said = asking().communicate(timeout=PATIENCE_S)[0]
+        assert b"200 OK" in said and b"Early data was accepted" in said
+    asking()
+    eventually(lambda: site.packets("held_record") > 1, "it is withheld, and comes again")
+    assert site.server.served() == 4
 
 
 @pytest.fixture

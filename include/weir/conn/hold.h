@@ -203,6 +203,7 @@ WEIR_INLINE void weir_hold_reader_go_on(const struct weir_conn *c, struct weir_h
 	r->fresh = weir_hold_begins_tls(c) && !c->hold.record.type && !c->hold.record.header;
 	r->next = c->hold.next;
 	r->record = c->hold.record;
+	r->record.stage |= r->untold ? WEIR_RECORD_EARLY : 0;
 }
 
 /*
@@ -280,8 +281,12 @@ WEIR_INLINE void weir_hold_refuse(struct weir_conn *c, const struct weir_hold_re
 {
 	struct weir_hold *h = &c->hold;
 
-	if (h->version == r->version && !h->since_ns)
+	if (h->version != r->version)
+		return;
+	if (!h->since_ns)
 		h->since_ns = now_ns;
+	/* It stays what it is when it comes again, and the server has answered the hello before it. */
+	h->record.stage |= r->record.stage & WEIR_RECORD_EARLY;
 }
 
 /* How long was withheld what is let through now? */
@@ -368,6 +373,7 @@ WEIR_INLINE enum weir_action weir_hold_commit(struct weir_conn *c, const struct 
 		c->bare = (c->bare & ~WEIR_BARE_UNTOLD) | WEIR_BARE_MIDWAY;
 	h->by_records = r->by_records;
 	h->record = r->record;
+	h->record.stage &= ~(r->untold ? WEIR_RECORD_EARLY : 0); /* that has come */
 	/* Over a record that was none the position has run ahead. What is ahead of a gap does not make the gap old. */
 	if (weir_hold_charges_all(c))
 		h->next = lost ? r->acked : seq_max(h->next, r->acked);

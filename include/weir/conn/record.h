@@ -14,7 +14,8 @@
  * headers and 3 others). PING has 17, as many as a GET with one header more, so it is charged. And TLS 1.3's handshake,
  * whose last messages (certificate, its proof, Finished) look like application data: up to three records that are the
  * first of a connection, to the one that has the length of a Finished, and no more than 2 KiB: a certificate of RSA with 2,048 bits
- * and its proof have 1.5. A client can pad its Finished, and bring requests in what is left. In TLS 1.2, the Finished is the first handshake
+ * and its proof have 1.5. A client can pad its Finished, or send early data late, and bring requests in what is left. What comes before the server
+ * has answered is early data (RFC 8446, 2.3), and costs what other data does. In TLS 1.2, the Finished is the first handshake
  * record after a change of cipher; its length tells what the cipher adds, as far as an AEAD does. What seems to add more may be padding of the
  * client's, or a piece of TLS 1.3's second hello, and records with whole requests would pass for short ones. HTTP/2 is not to be spoken over
  * ciphers that do (RFC 9113, 9.2.2): with these, short ones cost what others do.
@@ -48,6 +49,11 @@ enum weir_record_type {
 	WEIR_RECORD_HEARTBEAT,
 };
 
+enum weir_record_stage {
+	WEIR_RECORD_CIPHERED = 1 << 0, /* the cipher was changed */
+	WEIR_RECORD_EARLY = 1 << 1,    /* the server has not answered: application data is TLS 1.3's early data */
+};
+
 /* Finished in TLS 1.3: 4 bytes and a hash, of SHA-256 or SHA-384, and the overhead; in TLS 1.2: 16 bytes and its own. */
 #define WEIR_RECORD_FINISHED_256 (4 + 32 + WEIR_RECORD_OVERHEAD)
 #define WEIR_RECORD_FINISHED_384 (4 + 48 + WEIR_RECORD_OVERHEAD)
@@ -66,9 +72,9 @@ struct weir_record {
 	__u8 weight;  /* of the latest record, in tokens */
 	__u8 minor;   /* of the latest record's version, 3.minor */
 	__u8 overhead;
-	__u8 flight;   /* units of application data that may still be handshake */
-	__u8 ciphered; /* the cipher was changed */
-	__u8 spared;   /* 0: nothing has cost a token yet; else 1 + the short ones since one of them did */
+	__u8 flight; /* units of application data that may still be handshake */
+	__u8 stage;  /* enum weir_record_stage */
+	__u8 spared; /* 0: nothing has cost a token yet; else 1 + the short ones since one of them did */
 };
 WEIR_ASSERT_SIZE(struct weir_record, 12);
 
@@ -149,7 +155,7 @@ WEIR_INLINE __u32 weir_record_data_weight(struct weir_record *r)
 {
 	__u32 weight = weir_bytes_weight(r->length, r->overhead + WEIR_RECORD_FREE);
 
-	if (r->flight)
+	if (r->flight && !(r->stage & WEIR_RECORD_EARLY))
 		return weir_record_flight_weight(r);
 	if (!weight)
 		return weir_record_spare_body(r);
@@ -162,7 +168,7 @@ WEIR_INLINE void weir_record_finished_12(struct weir_record *r)
 {
 	__u32 overhead = r->length - WEIR_RECORD_FINISHED_12;
 
-	if (!r->ciphered || !r->flight || overhead > WEIR_RECORD_OVERHEAD_12_MAX)
+	if (!(r->stage & WEIR_RECORD_CIPHERED) || !r->flight || overhead > WEIR_RECORD_OVERHEAD_12_MAX)
 		return;
 	r->overhead = overhead < WEIR_RECORD_OVERHEAD_AEAD ? overhead : WEIR_RECORD_OVERHEAD_AEAD;
 	r->flight = 0;
@@ -178,7 +184,7 @@ WEIR_INLINE enum weir_frame_event weir_record_head(struct weir_record *r)
 	if (r->type == WEIR_RECORD_HANDSHAKE)
 		weir_record_finished_12(r);
 	if (r->type == WEIR_RECORD_CIPHER)
-		r->ciphered = 1;
+		r->stage |= WEIR_RECORD_CIPHERED;
 	return WEIR_FRAME_HEAD;
 }
 

@@ -63,6 +63,59 @@ static void test_a_handshake_is_free(void **state)
 	}
 }
 
+/*
+ * TLS 1.3's early data comes before the server has answered the hello, so it is no certificate of the client's. It costs what it does also
+ * when it comes again behind the answer. What follows it is handshake.
+ */
+static void test_early_data_is_charged(void **state)
+{
+	const __u8 hello = WEIR_RECORD_HANDSHAKE;
+	struct hold_scene s;
+
+	(void)state;
+	for (int held = 0; held < 2; held++) {
+		begin(&s, WEIR_TLS, "", 0);
+		hold_add(&s, WEIR_RECORD_HANDSHAKE, 200);
+		hold_add(&s, WEIR_RECORD_DATA, 1025);
+		hold_add(&s, WEIR_RECORD_DATA, 4 + WEIR_RECORD_OVERHEAD);
+		hold_add(&s, WEIR_RECORD_DATA, WEIR_RECORD_FINISHED_384);
+		pass(&s, 0, 205);
+		hold_check(&s, 0, 0);
+		if (held) {
+			assert_int_equal(hold_offer(&s, 205, 1030, true), WEIR_DROP);
+			assert_int_equal(hold_server_speaks(&s, &hello, 1), WEIR_TLS);
+		}
+		pass(&s, 205, 1030);
+		hold_check(&s, 1, 2);
+		if (!held)
+			assert_int_equal(hold_server_speaks(&s, &hello, 1), WEIR_TLS);
+		pass(&s, 1235, 26);
+		hold_check(&s, 1, 2);
+		/* What was held has its client pay for the Finished, too. */
+		pass(&s, 1261, 5 + WEIR_RECORD_FINISHED_384);
+		hold_check(&s, 1 + held, 2 + held);
+	}
+}
+
+/* A hello that is held, for it looks like a request by chance, makes no early data of the client's certificate. */
+static void test_a_certificate_behind_a_held_hello(void **state)
+{
+	const __u8 hello = WEIR_RECORD_HANDSHAKE;
+	struct hold_scene s;
+
+	(void)state;
+	begin(&s, WEIR_TLS, "", 0);
+	hold_add(&s, WEIR_RECORD_HANDSHAKE, 200);
+	memset(s.stream + 100, '\n', 2);
+	hold_add(&s, WEIR_RECORD_DATA, 1025);
+	assert_int_equal(hold_offer(&s, 0, 205, true), WEIR_DROP);
+	pass(&s, 0, 205);
+	hold_check(&s, 1, 1);
+	assert_int_equal(hold_server_speaks(&s, &hello, 1), WEIR_TLS);
+	pass(&s, 205, 1030);
+	hold_check(&s, 1, 1);
+}
+
 /* A handshake that the server has answered with one, and a record whose body is empty lines, in which nobody knows where it begins. */
 static void begin_tls(struct hold_scene *s)
 {
@@ -347,6 +400,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_handshake_is_free),
+		cmocka_unit_test(test_early_data_is_charged),
+		cmocka_unit_test(test_a_certificate_behind_a_held_hello),
 		cmocka_unit_test(test_tls_with_a_gap),
 		cmocka_unit_test(test_tls_out_of_step),
 		cmocka_unit_test(test_short_ones_behind_a_gap),
