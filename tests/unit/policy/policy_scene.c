@@ -41,3 +41,16 @@ void policy_check_problems(const char *text, const char *const *expected)
 	}
 	assert_null(expected[policy.problems.n]);
 }
+
+struct server *policy_server_with(const struct server *server, const char *spec)
+{
+	CLEANUP_JSON json_t *objects = json_pack("[{s:s, s:{s:s, s:s, s:{s:s}, s:o}}]", "file", "/t.yaml", "document",
+						 "apiVersion", "weir/v1", "kind", "Throttle", "metadata", "name", "api",
+						 "spec", json_loads(spec, 0, NULL));
+	struct server *made = NULL;
+	struct error err;
+
+	if (policy_server(server, objects, &made, &err))
+		fail_msg("%s: %s", spec, err.text);
+	return made;
+}

@@ -13,19 +13,7 @@
 #include "policy/policy.h"
 #include "state/state.h"
 
-/* The same server with a Throttle that says this. The caller frees it. */
-static struct server *with(const struct server *server, const char *spec)
-{
-	CLEANUP_JSON json_t *objects = json_pack("[{s:s, s:{s:s, s:s, s:{s:s}, s:o}}]", "file", "/t.yaml", "document",
-						 "apiVersion", "weir/v1", "kind", "Throttle", "metadata", "name", "api",
-						 "spec", json_loads(spec, 0, NULL));
-	struct server *made = NULL;
-	struct error err;
-
-	if (policy_server(server, objects, &made, &err))
-		fail_msg("%s: %s", spec, err.text);
-	return made;
-}
+#include "policy_scene.h"
 
 static struct server *bare(const char *settings)
 {
@@ -43,9 +31,9 @@ static void exemptions(void **state)
 {
 	CLEANUP_SERVER struct server *server = bare(
 		"{\"name\":\"api\",\"listen\":[\"*:80\"],\"exempt\":[{\"paths\":[\"/healthz\"]}]}");
-	CLEANUP_SERVER struct server *both = with(server,
-						  "{\"exempt\":[{\"paths\":[\"/healthz\"]},{\"users\":[\"probe\"]}]}");
-	CLEANUP_SERVER struct server *gone = with(both, "{}");
+	CLEANUP_SERVER struct server *both = policy_server_with(
+		server, "{\"exempt\":[{\"paths\":[\"/healthz\"]},{\"users\":[\"probe\"]}]}");
+	CLEANUP_SERVER struct server *gone = policy_server_with(both, "{}");
 
 	(void)state;
 	assert_int_equal(both->n_exempt, 2);
@@ -58,9 +46,9 @@ static void exemptions(void **state)
 static void levels(void **state)
 {
 	CLEANUP_SERVER struct server *server = bare("{\"name\":\"api\",\"listen\":[\"*:80\"]}");
-	CLEANUP_SERVER struct server *first = with(
+	CLEANUP_SERVER struct server *first = policy_server_with(
 		server, "{\"priorityLevels\":[{\"name\":\"low\",\"shares\":1},{\"name\":\"high\",\"shares\":9}]}");
-	CLEANUP_SERVER struct server *changed = with(
+	CLEANUP_SERVER struct server *changed = policy_server_with(
 		first, "{\"priorityLevels\":[{\"name\":\"new\",\"shares\":1},{\"name\":\"high\",\"shares\":5},"
 		       "{\"name\":\"low\",\"shares\":2}]}");
 	__u32 low = priority_level(&first->priorities, "low")->number,

@@ -14,6 +14,8 @@
 #include "policy/policy.h"
 #include "state/state.h"
 
+#include "policy_scene.h"
+
 /* A server of which the settings are otherwise than by default. */
 static struct server *made(const char *settings)
 {
@@ -102,24 +104,12 @@ static void back(void **state)
 	assert_true(policy_same_settings(server, without));
 }
 
-static struct server *with(const struct server *server, const char *spec)
-{
-	CLEANUP_JSON json_t *objects = json_pack("[{s:s, s:{s:s, s:s, s:{s:s}, s:o}}]", "file", "/t.yaml", "document",
-						 "apiVersion", "weir/v1", "kind", "Throttle", "metadata", "name", "api",
-						 "spec", json_loads(spec, 0, NULL));
-	struct server *applied = NULL;
-	struct error err;
-
-	if (policy_server(server, objects, &applied, &err))
-		fail_msg("%s: %s", spec, err.text);
-	return applied;
-}
-
 /* A command does not undo what a file says, and what it does itself stays when the file is applied again. */
 static void commands(void **state)
 {
-	CLEANUP_SERVER struct server *server = made("{}"), *paused = with(server, "{\"paused\":true,\"dryRun\":true}"),
-				     *plain = with(server, "{}"), *again = NULL;
+	CLEANUP_SERVER struct server *server = made("{}"),
+				     *paused = policy_server_with(server, "{\"paused\":true,\"dryRun\":true}"),
+				     *plain = policy_server_with(server, "{}"), *again = NULL;
 	struct error err;
 
 	(void)state;
@@ -133,7 +123,7 @@ static void commands(void **state)
 	assert_int_equal(policy_pause(plain, true, &err), 0);
 	assert_int_equal(policy_dry_run(plain, true, &err), 0);
 	assert_true(plain->paused && plain->dry_run);
-	again = with(plain, "{\"hold\":\"drop\"}");
+	again = policy_server_with(plain, "{\"hold\":\"drop\"}");
 	assert_true(again->paused && again->dry_run);
 	assert_int_equal(policy_pause(again, false, &err), 0);
 	assert_int_equal(policy_dry_run(again, false, &err), 0);
