@@ -27,7 +27,7 @@ _weir_values() {
 	esac
 }
 
-# Those options of a command that take a value; one that begins like this.
+# Those options of a command that take a value whose name in the help begins like this: '(FILE|DIR)', or '' for any.
 _weir_valued() {
 	local value=$1
 	shift

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define STARTS 2
+#define STARTS 2 /* bytes of the input before the stream */
 
 static struct weir_hold_reader starts_at(__u8 bits)
 {

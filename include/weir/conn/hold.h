@@ -203,7 +203,8 @@ WEIR_INLINE void weir_hold_reader_go_on(const struct weir_conn *c, struct weir_h
 	r->fresh = weir_hold_begins_tls(c) && !c->hold.record.type && !c->hold.record.header;
 	r->next = c->hold.next;
 	r->record = c->hold.record;
-	r->record.stage |= r->untold ? WEIR_RECORD_EARLY : 0;
+	if (r->untold)
+		r->record.stage |= WEIR_RECORD_EARLY;
 }
 
 /*
@@ -373,7 +374,8 @@ WEIR_INLINE enum weir_action weir_hold_commit(struct weir_conn *c, const struct 
 		c->bare = (c->bare & ~WEIR_BARE_UNTOLD) | WEIR_BARE_MIDWAY;
 	h->by_records = r->by_records;
 	h->record = r->record;
-	h->record.stage &= ~(r->untold ? WEIR_RECORD_EARLY : 0); /* that has come */
+	if (r->untold)
+		h->record.stage &= ~WEIR_RECORD_EARLY; /* what was early has come */
 	/* Over a record that was none the position has run ahead. What is ahead of a gap does not make the gap old. */
 	if (weir_hold_charges_all(c))
 		h->next = lost ? r->acked : seq_max(h->next, r->acked);

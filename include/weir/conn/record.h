@@ -18,7 +18,7 @@
  * has answered is early data (RFC 8446, 2.3), and costs what other data does. In TLS 1.2, the Finished is the first handshake
  * record after a change of cipher; its length tells what the cipher adds, as far as an AEAD does. What seems to add more may be padding of the
  * client's, or a piece of TLS 1.3's second hello, and records with whole requests would pass for short ones. HTTP/2 is not to be spoken over
- * ciphers that do (RFC 9113, 9.2.2): with these, short ones cost what others do.
+ * ciphers that add more (RFC 9113, 9.2.2): with these, short ones cost what others do.
  *
  * Some servers take a GET of 13 bytes, and any of them one that is cut in two. So short ones are not free without end: one in 64 costs a
  * token, which is what as many GETs cost that are packed into one record. So does the first of a connection, if nothing before it did: or
